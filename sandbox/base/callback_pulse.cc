@@ -1,7 +1,6 @@
 #include "sandbox/base/callback_pulse.h"
 
 #include <chrono>
-#include <memory>
 
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
@@ -23,15 +22,6 @@ struct FailingCall {
   grpc::ByteBuffer response;
 };
 
-void Pulse(grpc::GenericStub& nowhere) {
-  const auto call = std::make_shared<FailingCall>();
-  const grpc::Slice nothing;
-  call->request = grpc::ByteBuffer(&nothing, 1);
-  nowhere.UnaryCall(&call->context, "/pulse", grpc::StubOptions(),
-                    &call->request, &call->response,
-                    [call](const grpc::Status&) {});
-}
-
 }  // namespace
 
 CallbackPulse::CallbackPulse() : thread_([this] { Run(); }) {}
@@ -48,13 +38,35 @@ CallbackPulse::~CallbackPulse() {
 void CallbackPulse::Run() {
   // A channel without credentials fails every call.
   grpc::GenericStub nowhere(grpc::CreateChannel("", nullptr));
-  MutexLock lock(&mutex_);
-  while (!stop_) {
+  while (!stopped()) {
     Pulse(nowhere);
+    MutexLock lock(&mutex_);
     mutex_.AwaitUntil(std::chrono::steady_clock::now() + kInterval,
                       [this]()
                           ABSL_NO_THREAD_SAFETY_ANALYSIS { return stop_; });
   }
+}
+
+void CallbackPulse::Pulse(grpc::GenericStub& nowhere) {
+  // Belongs to this thread, like the channel: whoever destroys the last of what
+  // uses gRPC's threads waits for their end, and must be none of them.
+  FailingCall call;
+  const grpc::Slice nothing;
+  call.request = grpc::ByteBuffer(&nothing, 1);
+  bool over = false;
+  nowhere.UnaryCall(&call.context, "/pulse", grpc::StubOptions(), &call.request,
+                    &call.response, [this, &over](const grpc::Status&) {
+                      MutexLock lock(&mutex_);
+                      over = true;
+                      mutex_.Signal();
+                    });
+  MutexLock lock(&mutex_);
+  mutex_.Await([&over] { return over; });
+}
+
+bool CallbackPulse::stopped() {
+  MutexLock lock(&mutex_);
+  return stop_;
 }
 
 }  // namespace sandbox

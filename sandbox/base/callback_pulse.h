@@ -2,11 +2,11 @@
 //
 // gRPC 1.51 has clamp(cores / 2, 2, 16) such threads. One that gets no event
 // for 1 s sleeps for 100 ms, in which it takes none
-// (src/cpp/common/completion_queue_cc.cc, CallbackAlternativeCQ). Those whose
-// last events were close together sleep together, and a call or an answer that
-// comes then has to wait. A pulse is an event: a call that fails at once, since
-// its channel leads nowhere. The thread that takes it stays awake until the
-// next one.
+// (src/cpp/common/completion_queue_cc.cc, CallbackAlternativeCQ). If all sleep
+// at once, which follows if their last events were close together, a call or an
+// answer has to wait. A pulse is an event: a call that fails at once, since its
+// channel leads nowhere. Whichever thread takes it stays awake until the next
+// one.
 
 #ifndef SANDBOX_BASE_CALLBACK_PULSE_H_
 #define SANDBOX_BASE_CALLBACK_PULSE_H_
@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "sandbox/base/mutex.h"
 
 namespace sandbox {
@@ -28,6 +29,9 @@ class CallbackPulse {
 
  private:
   void Run();
+  // Returns when the call is over.
+  void Pulse(grpc::GenericStub& nowhere);
+  bool stopped();
 
   Mutex mutex_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;

@@ -72,5 +72,16 @@ TEST(CallbackPulseTest, OneOfTheThreadsForCallbacksIsAlwaysAwake) {
   GTEST_SKIP() << "this machine is too busy to watch the threads";
 }
 
+TEST(CallbackPulseTest, CanBeDestroyedAtAnyTime) {
+  for (int i = 0; i < 300; ++i) {
+    const CallbackPulse pulse;
+    if (i % 2 == 0) {
+      while (CountThreads().all == 0) {
+        std::this_thread::yield();
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sandbox

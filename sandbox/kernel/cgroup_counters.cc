@@ -98,8 +98,13 @@ uint64_t CgroupCounters::ReadOomKills() {
 }
 
 CgroupUsage CgroupCounters::Total() {
-  CgroupUsage usage;
+  CgroupUsage usage = TotalTimes();
   usage.oom_kills = ReadOomKills();
+  return usage;
+}
+
+CgroupUsage CgroupCounters::TotalTimes() {
+  CgroupUsage usage;
   if (version_ == CgroupVersion::kV2) {
     const std::string times = cpu_.Read();
     usage.user_time_ns = ValueOf(times, "user_usec") * 1000;
@@ -112,13 +117,11 @@ CgroupUsage CgroupCounters::Total() {
 }
 
 CgroupUsage CgroupCounters::Usage() {
-  // Before the totals, which then are final but for the microseconds in which
-  // a reaped process leaves its processor.
   const bool empty = processes_.Read() == kNone;
   CgroupUsage usage = Total();
-  last_.reset();
+  last_oom_kills_.reset();
   if (empty) {
-    last_ = usage;
+    last_oom_kills_ = usage.oom_kills;
   }
   usage.memory_peak_bytes = peak_.ReadNumber();
   usage.oom_kills -= base_.oom_kills;
@@ -150,7 +153,7 @@ absl::StatusOr<absl::Duration> CgroupCounters::CpuTime() {
 }
 
 absl::Status CgroupCounters::Restart() {
-  if (!last_.has_value() && processes_.Read() != kNone) {
+  if (!last_oom_kills_.has_value() && processes_.Read() != kNone) {
     return absl::FailedPreconditionError("a process lives in the group");
   }
   if (memory_.ReadNumber() > kMaxLeftBytes) {
@@ -160,8 +163,12 @@ absl::Status CgroupCounters::Restart() {
   if (!peak_.Write("0")) {
     return absl::UnimplementedError("this kernel does not reset the peak");
   }
-  base_ = last_.has_value() ? *last_ : Total();
-  last_.reset();
+  // CPU time is read again: a process can be reaped before the kernel has
+  // counted the last milliseconds that it ran.
+  base_ = TotalTimes();
+  base_.oom_kills =
+      last_oom_kills_.has_value() ? *last_oom_kills_ : ReadOomKills();
+  last_oom_kills_.reset();
   base_cpu_time_.reset();
   return absl::OkStatus();
 }

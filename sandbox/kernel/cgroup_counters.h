@@ -76,14 +76,16 @@ class CgroupCounters {
 
   // Makes everything count from 0. Fails with FailedPrecondition if a process
   // lives in the group or memory is charged to it, and with Unimplemented if
-  // this kernel cannot do it. If Usage() has found the group empty, no process
-  // may have entered since.
+  // this kernel cannot do it. Does not look for processes if the last Usage()
+  // has found none: from then on the caller must let none enter.
   absl::Status Restart();
 
  private:
   // Totals since the group was made. The peak, which the kernel restarts
   // itself, is left out.
   CgroupUsage Total();
+  // Without OOM kills.
+  CgroupUsage TotalTimes();
   uint64_t ReadOomKills();
   absl::Duration TotalCpuTime();
 
@@ -98,8 +100,8 @@ class CgroupCounters {
   CounterFile cpu_system_;
   // The totals at the last restart.
   CgroupUsage base_;
-  // The totals that Usage() has read last, if no process was left by then.
-  std::optional<CgroupUsage> last_;
+  // What Usage() has read last, if no process was left by then.
+  std::optional<uint64_t> last_oom_kills_;
   // No value until it is read after a restart.
   std::optional<absl::Duration> base_cpu_time_ = absl::ZeroDuration();
 };

@@ -43,15 +43,16 @@ class CgroupCountersTest : public ::testing::Test {
   const std::string directory_ = MakeDirectory();
 };
 
-TEST_F(CgroupCountersTest, TheUsageOfAnEmptyGroupIsTheBaseOfTheNextOne) {
+TEST_F(CgroupCountersTest, TimeThatIsCountedLateCountsForNobody) {
   Put("pids.current", "0");
   CgroupCounters counters(CgroupVersion::kV2, {directory_});
   PutTotals(1, 10);
   EXPECT_EQ(counters.Usage().oom_kills, 1U);
-  PutTotals(2, 11);
+  PutTotals(1, 11);
   EXPECT_THAT(counters.Restart(), IsOk());
+  PutTotals(2, 15);
   EXPECT_EQ(counters.OomKills(), 1U);
-  EXPECT_EQ(counters.Usage().user_time_ns, 1000U);
+  EXPECT_EQ(counters.Usage().user_time_ns, 4000U);
 }
 
 TEST_F(CgroupCountersTest, WhatALeftProcessUsesCountsForNobody) {

@@ -42,7 +42,8 @@ class CommandGroup {
   virtual void SignalProcessGroup(int signal, pid_t process_group) = 0;
   virtual bool Kill() = 0;
   virtual absl::StatusOr<UniqueFd> OomEvents() const = 0;
-  // Called when the command was reaped.
+  // Called when the command was reaped: if the group is empty then, it must
+  // stay so until Recycle().
   virtual CgroupUsage Usage() const = 0;
   virtual uint64_t OomKills() const = 0;
   virtual absl::StatusOr<absl::Duration> CpuTime() const = 0;

@@ -21,8 +21,30 @@ constexpr uint32_t kSchemaVersion = 1;
 // The time without a start or an end after which no command is soon expected.
 constexpr absl::Duration kQuiet = absl::Milliseconds(300);
 
-bool IsStart(const wire::ToSupervisor& request) {
-  return request.has_start_execution() || request.has_start_with_user();
+// Returns the id of the execution to which a request is, if it is no start.
+std::string ExecutionOf(const wire::ToSupervisor& request) {
+  switch (request.request_case()) {
+    case wire::ToSupervisor::kSignal:
+      return request.signal().execution_id();
+    case wire::ToSupervisor::kResize:
+      return request.resize().execution_id();
+    case wire::ToSupervisor::kWriteInput:
+      return request.write_input().execution_id();
+    case wire::ToSupervisor::kAcknowledge:
+      return request.acknowledge().execution_id();
+    case wire::ToSupervisor::kDeleteExecution:
+      return request.delete_execution().execution_id();
+    case wire::ToSupervisor::kStartExecution:
+    case wire::ToSupervisor::kStartWithUser:
+    case wire::ToSupervisor::kCompleteSandbox:
+    case wire::ToSupervisor::kCreateSandbox:
+    case wire::ToSupervisor::kDeleteSandbox:
+    case wire::ToSupervisor::kAllowHosts:
+    case wire::ToSupervisor::kMakeSockets:
+    case wire::ToSupervisor::REQUEST_NOT_SET:
+      break;
+  }
+  return "";
 }
 
 }  // namespace
@@ -62,9 +84,7 @@ void Supervisor::Run() {
 
 void Supervisor::OnRequest(wire::ToSupervisor request) {
   const uint64_t id = request.request_id();
-  if (!IsStart(request)) {
-    BeginAllStarts();
-  }
+  BeginStartsUpTo(ExecutionOf(request));
   switch (request.request_case()) {
     case wire::ToSupervisor::kCompleteSandbox:
       CompleteSandbox(id, request.complete_sandbox());

@@ -109,7 +109,9 @@ class Supervisor {
   void BeginStart(uint64_t request_id, wire::StartExecution start);
   // Begins starts that wait as far as the spawner has room.
   void BeginWaitingStarts();
-  // Begins them all, so that they come before what follows.
+  // Begins the start of this execution, if it waits, and those before it, since
+  // a request to the execution follows.
+  void BeginStartsUpTo(const std::string& id);
   void BeginAllStarts();
   void Signal(uint64_t request_id, const wire::Signal& signal);
   void Resize(uint64_t request_id, const wire::Resize& resize);

@@ -1,5 +1,6 @@
 // Requests about the executions of a sandbox, and reports of their states.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -64,6 +65,20 @@ void Supervisor::StartExecution(uint64_t request_id,
 
 void Supervisor::BeginWaitingStarts() {
   while (!waiting_starts_.empty() && spawner_->pending() < kStartsAhead) {
+    auto [request_id, start] = std::move(waiting_starts_.front());
+    waiting_starts_.pop_front();
+    BeginStart(request_id, std::move(start));
+  }
+}
+
+void Supervisor::BeginStartsUpTo(const std::string& id) {
+  const auto found = std::find_if(
+      waiting_starts_.begin(), waiting_starts_.end(),
+      [&id](const auto& waiting) { return waiting.second.id() == id; });
+  if (found == waiting_starts_.end()) {
+    return;
+  }
+  for (auto left = found - waiting_starts_.begin() + 1; left > 0; --left) {
     auto [request_id, start] = std::move(waiting_starts_.front());
     waiting_starts_.pop_front();
     BeginStart(request_id, std::move(start));
