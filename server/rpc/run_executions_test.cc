@@ -14,6 +14,7 @@
 #include "grpcpp/support/status.h"
 #include "grpcpp/support/sync_stream.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "server/rpc/run_stream.h"
 #include "server/rpc/server_fixture.h"
@@ -290,13 +291,58 @@ TEST_F(RunExecutionsTest, ARequestMayHaveManyStarts) {
 TEST_F(RunExecutionsTest, ARequestWithTooManyStartsEndsTheCall) {
   const auto call = Begin();
   RunExecutionsRequest request;
-  for (size_t i = 0; i <= RunStream::kMaxUnanswered; ++i) {
+  for (size_t i = 0; i <= RunStream::kMaxStarts; ++i) {
     request.add_starts();
   }
   ASSERT_TRUE(call->stream->Write(request));
   const grpc::Status status = call->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Field(status), "starts");
+}
+
+// No retention removes what is watched.
+TEST_F(RunExecutionsTest, WatchesAnExecutionUntilItsAnswerIsRead) {
+  const std::string sandbox = CreateSandbox("box");
+  const auto call = Begin();
+  call->Start(sandbox, "a");
+  Exit(NameOf(sandbox, "a"), 4);
+  EXPECT_EQ(Wait(NameOf(sandbox, "a")).exit().code(), 4);
+  const auto found = sandboxes_->registry().Find("box");
+  EXPECT_TRUE(found->IsWatched("a"));
+  EXPECT_EQ(call->Next().ended().exit().code(), 4);
+  EXPECT_TRUE(call->End().ok());
+  while (found->IsWatched("a")) {
+    std::this_thread::yield();
+  }
+}
+
+TEST_F(RunExecutionsTest, ReadsNoMoreWhileItsCommandsHaveNotStarted) {
+  const std::string sandbox = CreateSandbox("box");
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    supervisor.RefuseStarts(
+        sandbox::MakeFailure(sandbox::wire::Reply::SUPERVISOR_GONE, "gone"));
+  });
+  const auto call = Begin();
+  std::thread writer([&] {
+    for (int i = 0; i < 10; ++i) {
+      RunExecutionsRequest request;
+      *request.add_starts() = RunCall::StartOf(sandbox, absl::StrCat("e", i));
+      request.mutable_starts(0)->mutable_command()->add_argv(
+          std::string(RunStream::kMaxStartingBytes / 8, 'x'));
+      call->stream->Write(request);
+    }
+  });
+  const auto found = sandboxes_->registry().Find("box");
+  while (found->execution_count() < 8) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(found->execution_count(), 8);
+  call->context.TryCancel();
+  writer.join();
+  EXPECT_EQ(call->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    supervisor.Die(sandbox::wire::SandboxEnd::SUPERVISOR_DIED, "killed");
+  });
 }
 
 TEST_F(RunExecutionsTest, CountsAsAWaitingCall) {

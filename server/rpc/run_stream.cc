@@ -1,9 +1,10 @@
 #include "server/rpc/run_stream.h"
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,7 +21,7 @@ namespace server {
 
 using sandbox::MutexLock;
 
-// A command that has started. Waits for its end.
+// A command that has started.
 class RunStream::Command final : public ExecutionWatcher {
  public:
   Command(std::weak_ptr<RunStream> stream, uint64_t number,
@@ -32,6 +33,8 @@ class RunStream::Command final : public ExecutionWatcher {
   const std::shared_ptr<Execution>& execution() const {
     return started_.execution;
   }
+  // A caller that has its answer keeps the sandbox no longer. Called once.
+  void ReleaseSandbox() { started_.hold.reset(); }
 
   void OnChange() override {
     if (execution()->ended()) {
@@ -44,7 +47,7 @@ class RunStream::Command final : public ExecutionWatcher {
  private:
   const std::weak_ptr<RunStream> stream_;
   const uint64_t number_;
-  const FoundExecution started_;
+  FoundExecution started_;
 };
 
 RunStream* RunStream::Begin(Start start, Activity::Call call) {
@@ -67,11 +70,14 @@ void RunStream::OnReadDone(bool ok) {
   uint64_t number = 0;
   {
     MutexLock lock(&mutex_);
-    if (ok && count > kMaxUnanswered) {
-      failure_.Update(CheckRange("starts", count, {0, kMaxUnanswered}));
+    if (ok && count > kMaxStarts) {
+      failure_.Update(CheckRange("starts", count, {0, kMaxStarts}));
     } else if (ok) {
       number = std::exchange(starts_, starts_ + count);
       unanswered_ += count;
+      for (const auto& start : request_.starts()) {
+        starting_bytes_ += start.ByteSizeLong();
+      }
     } else if (state_ == State::kReading) {
       state_ = State::kHalfClosed;
     }
@@ -82,24 +88,27 @@ void RunStream::OnReadDone(bool ok) {
     }
   }
   for (const corral::v1::StartExecutionRequest& start : request_.starts()) {
-    start_(start, [weak = weak_from_this(),
-                   number](absl::StatusOr<FoundExecution> started) {
-      if (const auto self = weak.lock(); self != nullptr) {
-        self->OnStarted(number, std::move(started));
-      }
-    });
+    start_(start,
+           [weak = weak_from_this(), number, bytes = start.ByteSizeLong()](
+               absl::StatusOr<FoundExecution> started) {
+             if (const auto self = weak.lock(); self != nullptr) {
+               self->OnStarted(number, bytes, std::move(started));
+             }
+           });
     ++number;
   }
+  request_ = {};  // gives its memory back
   MutexLock lock(&mutex_);
   reading_ = false;
   MaybeAdvance();
 }
 
-void RunStream::OnStarted(uint64_t number,
+void RunStream::OnStarted(uint64_t number, size_t bytes,
                           absl::StatusOr<FoundExecution> started) {
   std::shared_ptr<Command> command;
   {
     MutexLock lock(&mutex_);
+    starting_bytes_ -= bytes;
     if (state_ == State::kFinished) {
       return;
     }
@@ -109,8 +118,8 @@ void RunStream::OnStarted(uint64_t number,
       running_.emplace(number, command);
     } else {
       answers_.push_back({number, started.status()});
-      MaybeAdvance();
     }
+    MaybeAdvance();
   }
   if (command != nullptr) {
     // Watches before it reads the state, so that no change is missed.
@@ -120,45 +129,58 @@ void RunStream::OnStarted(uint64_t number,
 }
 
 void RunStream::OnEnded(uint64_t number) {
-  std::shared_ptr<Command> command;
-  {
-    MutexLock lock(&mutex_);
-    const auto found = running_.find(number);
-    if (found == running_.end()) {
-      return;  // it is answered already
-    }
-    command = std::move(found->second);
-    running_.erase(found);
-    answers_.push_back({number, command->execution()});
-    MaybeAdvance();
+  MutexLock lock(&mutex_);
+  const auto found = running_.find(number);
+  if (found == running_.end()) {
+    return;  // its answer is on the way already
   }
-  command->execution()->Unwatch(command.get());
+  answers_.push_back({number, std::move(found->second)});
+  running_.erase(found);
+  MaybeAdvance();
 }
 
 void RunStream::OnWriteDone(bool ok) {
-  MutexLock lock(&mutex_);
-  writing_ = false;
-  unanswered_ -= static_cast<size_t>(response_.answers_size());
-  if (!ok) {
-    failure_.Update(absl::CancelledError());
+  std::vector<std::shared_ptr<Command>> answered;
+  {
+    MutexLock lock(&mutex_);
+    writing_ = false;
+    unanswered_ -= static_cast<size_t>(response_.answers_size());
+    answered.swap(answered_);
+    if (!ok) {
+      failure_.Update(absl::CancelledError());
+    }
+    MaybeAdvance();
   }
-  MaybeAdvance();
+  Unwatch(answered);
 }
 
 void RunStream::OnCancel() { Fail(absl::CancelledError()); }
 
 void RunStream::OnDone() {
-  std::map<uint64_t, std::shared_ptr<Command>> running;
+  std::vector<std::shared_ptr<Command>> left;
   {
     MutexLock lock(&mutex_);
-    running.swap(running_);
+    left.swap(answered_);
+    for (auto& [number, command] : std::exchange(running_, {})) {
+      left.push_back(std::move(command));
+    }
+    for (Answer& answer : std::exchange(answers_, {})) {
+      if (answer.command.ok()) {
+        left.push_back(*std::move(answer.command));
+      }
+    }
   }
-  for (const auto& [number, command] : running) {
-    command->execution()->Unwatch(command.get());
-  }
+  Unwatch(left);
+  left.clear();
   call_->RemoveLasting(this);
   call_.reset();
   self_.reset();  // the last use of this object
+}
+
+void RunStream::Unwatch(const std::vector<std::shared_ptr<Command>>& commands) {
+  for (const std::shared_ptr<Command>& command : commands) {
+    command->execution()->Unwatch(command.get());
+  }
 }
 
 void RunStream::MaybeAdvance() {
@@ -167,7 +189,8 @@ void RunStream::MaybeAdvance() {
 }
 
 void RunStream::MaybeRead() {
-  if (state_ == State::kReading && !reading_ && unanswered_ < kMaxUnanswered) {
+  if (state_ == State::kReading && !reading_ && unanswered_ < kMaxUnanswered &&
+      starting_bytes_ < kMaxStartingBytes) {
     reading_ = true;
     StartRead(&request_);
   }
@@ -189,14 +212,16 @@ void RunStream::MaybeWrite() {
 void RunStream::WriteAnswers() {
   response_.clear_answers();
   while (!answers_.empty() && response_.answers_size() < kMaxAnswers) {
-    const Answer& answer = answers_.front();
+    Answer& answer = answers_.front();
     corral::v1::ExecutionAnswer* wire = response_.add_answers();
     wire->set_start_number(answer.number);
-    if (answer.execution.ok()) {
-      *wire->mutable_ended() = (*answer.execution)->Describe();
+    if (answer.command.ok()) {
+      *wire->mutable_ended() = (*answer.command)->execution()->Describe();
       wire->mutable_ended()->clear_command();
+      (*answer.command)->ReleaseSandbox();
+      answered_.push_back(*std::move(answer.command));
     } else {
-      *wire->mutable_error() = ToRpcStatus(answer.execution.status());
+      *wire->mutable_error() = ToRpcStatus(answer.command.status());
     }
     answers_.pop_front();
   }

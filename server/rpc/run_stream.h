@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
@@ -36,9 +37,13 @@ class RunStream final
       public LastingCall,
       public std::enable_shared_from_this<RunStream> {
  public:
-  // No request is read while so many starts are unanswered. The largest number
-  // of starts in one request.
+  // No further request is read while so many starts are unanswered, or while
+  // the commands that have not started have so many bytes.
   static constexpr size_t kMaxUnanswered = 1000;
+  static constexpr size_t kMaxStartingBytes = size_t{4} << 20;
+  // The largest number of starts in one request, which one of gRPC's few
+  // threads carries out.
+  static constexpr size_t kMaxStarts = 100;
   // The largest number of answers in one message.
   static constexpr int kMaxAnswers = 250;
 
@@ -68,17 +73,20 @@ class RunStream final
     kFinished,
   };
   class Command;
-  // The end of a command, or the error of its start.
+  // A command that has ended, or the error of its start.
   struct Answer {
     uint64_t number;
-    absl::StatusOr<std::shared_ptr<Execution>> execution;
+    absl::StatusOr<std::shared_ptr<Command>> command;
   };
 
   RunStream(Start start, Activity::Call call)
       : start_(std::move(start)), call_(std::move(call)) {}
 
-  void OnStarted(uint64_t number, absl::StatusOr<FoundExecution> started);
+  // `bytes`: of the start.
+  void OnStarted(uint64_t number, size_t bytes,
+                 absl::StatusOr<FoundExecution> started);
   void OnEnded(uint64_t number);
+  static void Unwatch(const std::vector<std::shared_ptr<Command>>& commands);
   void MaybeAdvance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MaybeRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MaybeWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -95,7 +103,7 @@ class RunStream final
   // May be held while an execution's lock is taken, never the other way round.
   sandbox::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kReading;
-  // CANCELLED: by the caller.
+  // Why the call fails. CANCELLED: the caller has left.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
@@ -103,8 +111,13 @@ class RunStream final
   corral::v1::RunExecutionsResponse response_ ABSL_GUARDED_BY(mutex_);
   uint64_t starts_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
-  // By the numbers of their starts.
+  size_t starting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // By the numbers of their starts. Each is watched until its answer is
+  // written: until then no retention may remove its record, or the same start
+  // on another call would run the command again.
   std::map<uint64_t, std::shared_ptr<Command>> running_ ABSL_GUARDED_BY(mutex_);
+  // Those whose answers are being written.
+  std::vector<std::shared_ptr<Command>> answered_ ABSL_GUARDED_BY(mutex_);
   // To be written.
   std::deque<Answer> answers_ ABSL_GUARDED_BY(mutex_);
 };

@@ -1,5 +1,6 @@
 #include "tests/benchmarks/run_loop.h"
 
+#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,8 @@ using ::corral::v1::StartExecutionRequest;
 using ::sandbox::MutexLock;
 
 constexpr absl::Duration kPatience = absl::Minutes(2);
+// The largest number in one request.
+constexpr int kMaxStarts = 100;
 
 class Loop : public grpc::ClientBidiReactor<RunExecutionsRequest,
                                             RunExecutionsResponse> {
@@ -106,13 +109,12 @@ class Loop : public grpc::ClientBidiReactor<RunExecutionsRequest,
       StartWritesDone();
     } else if (!wanted_.empty()) {
       request_.clear_starts();
-      for (const size_t sandbox : wanted_) {
-        if (started_.size() < most_) {
-          started_.push_back(sandbox);
-          *request_.add_starts() = starts_[sandbox];
-        }
+      while (!wanted_.empty() && request_.starts_size() < kMaxStarts &&
+             started_.size() < most_) {
+        started_.push_back(wanted_.front());
+        wanted_.pop_front();
+        *request_.add_starts() = starts_[started_.back()];
       }
-      wanted_.clear();
       writing_ = true;
       StartWrite(&request_);
     }
@@ -133,7 +135,7 @@ class Loop : public grpc::ClientBidiReactor<RunExecutionsRequest,
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   // The sandboxes that have room for a command.
-  std::vector<size_t> wanted_ ABSL_GUARDED_BY(mutex_);
+  std::deque<size_t> wanted_ ABSL_GUARDED_BY(mutex_);
   // The sandbox of each start.
   std::vector<size_t> started_ ABSL_GUARDED_BY(mutex_);
 };

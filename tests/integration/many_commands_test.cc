@@ -25,6 +25,8 @@ using ::corral::v1::RunExecutionsResponse;
 using ::corral::v1::StartExecutionRequest;
 
 constexpr int kCommands = 200;
+// Starts in one request.
+constexpr int kStarts = 60;
 // Commands exit with their number modulo this.
 constexpr int kCodes = 7;
 
@@ -50,13 +52,17 @@ class ManyCommandsTest : public IntegrationTest {
     grpc::ClientContext context;
     context.set_wait_for_ready(true);
     const auto call = client.executions().RunExecutions(&context);
-    RunExecutionsRequest request;
     std::vector<int> numbers;
+    RunExecutionsRequest request;
     for (const auto& [number, start] : waiting_) {
       *request.add_starts() = start;
       numbers.push_back(number);
+      if (request.starts_size() == kStarts ||
+          numbers.size() == waiting_.size()) {
+        call->Write(request);
+        request.clear_starts();
+      }
     }
-    call->Write(request);
     call->WritesDone();
     RunExecutionsResponse response;
     while (call->Read(&response)) {
