@@ -100,7 +100,7 @@ class CgroupCounters {
   CounterFile cpu_system_;
   // The totals at the last restart.
   CgroupUsage base_;
-  // What Usage() has read last, if no process was left by then.
+  // The number that Usage() has read last, if no process was left by then.
   std::optional<uint64_t> last_oom_kills_;
   // No value until it is read after a restart.
   std::optional<absl::Duration> base_cpu_time_ = absl::ZeroDuration();
