@@ -8,7 +8,6 @@
 #include <string>
 #include <thread>
 
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace sandbox {

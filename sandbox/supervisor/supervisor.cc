@@ -21,7 +21,8 @@ constexpr uint32_t kSchemaVersion = 1;
 // The time without a start or an end after which no command is soon expected.
 constexpr absl::Duration kQuiet = absl::Milliseconds(300);
 
-// Returns the id of the execution to which a request is, if it is no start.
+// Returns the id of the execution that the request is about; empty for a start,
+// and for a request about the sandbox.
 std::string ExecutionOf(const wire::ToSupervisor& request) {
   switch (request.request_case()) {
     case wire::ToSupervisor::kSignal:
@@ -84,7 +85,10 @@ void Supervisor::Run() {
 
 void Supervisor::OnRequest(wire::ToSupervisor request) {
   const uint64_t id = request.request_id();
-  BeginStartsUpTo(ExecutionOf(request));
+  // A burst of starts does not look through itself.
+  if (const std::string execution = ExecutionOf(request); !execution.empty()) {
+    BeginStartsUpTo(execution);
+  }
   switch (request.request_case()) {
     case wire::ToSupervisor::kCompleteSandbox:
       CompleteSandbox(id, request.complete_sandbox());

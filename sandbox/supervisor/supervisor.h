@@ -107,11 +107,14 @@ class Supervisor {
   // ended meanwhile.
   void StartExecution(uint64_t request_id, wire::StartExecution start);
   void BeginStart(uint64_t request_id, wire::StartExecution start);
+  // Begins the first start that waits.
+  void BeginNextStart();
   // Begins starts that wait as far as the spawner has room.
   void BeginWaitingStarts();
   // Begins the start of this execution, if it waits, and those before it, since
   // a request to the execution follows.
   void BeginStartsUpTo(const std::string& id);
+  // Begins all that wait: for a snapshot, or to be refused as the sandbox ends.
   void BeginAllStarts();
   void Signal(uint64_t request_id, const wire::Signal& signal);
   void Resize(uint64_t request_id, const wire::Resize& resize);

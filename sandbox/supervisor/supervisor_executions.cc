@@ -63,11 +63,15 @@ void Supervisor::StartExecution(uint64_t request_id,
   }
 }
 
+void Supervisor::BeginNextStart() {
+  auto [request_id, start] = std::move(waiting_starts_.front());
+  waiting_starts_.pop_front();
+  BeginStart(request_id, std::move(start));
+}
+
 void Supervisor::BeginWaitingStarts() {
   while (!waiting_starts_.empty() && spawner_->pending() < kStartsAhead) {
-    auto [request_id, start] = std::move(waiting_starts_.front());
-    waiting_starts_.pop_front();
-    BeginStart(request_id, std::move(start));
+    BeginNextStart();
   }
 }
 
@@ -79,9 +83,7 @@ void Supervisor::BeginStartsUpTo(const std::string& id) {
     return;
   }
   for (auto left = found - waiting_starts_.begin() + 1; left > 0; --left) {
-    auto [request_id, start] = std::move(waiting_starts_.front());
-    waiting_starts_.pop_front();
-    BeginStart(request_id, std::move(start));
+    BeginNextStart();
   }
 }
 
