@@ -23,7 +23,7 @@ namespace sandbox {
 class SocketPump {
  public:
   // The most bytes of one message.
-  static constexpr size_t kMaxData = 64 << 10;
+  static constexpr size_t kMaxData = 256 << 10;
 
   // How long, after a reset, the peer may take to accept the data that came
   // before it.

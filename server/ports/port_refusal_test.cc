@@ -62,11 +62,11 @@ TEST_F(PortRefusalTest, RefusesBadRequests) {
   empty->Send("");
   EXPECT_EQ(Field(empty->Finish()), "data");
   const std::unique_ptr<Call> large = Connect();
-  large->Send(std::string((64 << 10) + 1, 'x'));
+  large->Send(std::string((256 << 10) + 1, 'x'));
   EXPECT_EQ(Field(large->Finish()), "data");
   const std::unique_ptr<Call> largest = Connect();
-  largest->Send(std::string(64 << 10, 'x'));
-  EXPECT_EQ(tests::Receive(inside_.get(), 64 << 10).size(), size_t{64} << 10);
+  largest->Send(std::string(256 << 10, 'x'));
+  EXPECT_EQ(tests::Receive(inside_.get(), 256 << 10).size(), size_t{256} << 10);
 }
 
 TEST_F(PortRefusalTest, SaysWhatASandboxOfAnOlderVersionLacks) {

@@ -37,6 +37,7 @@ using Next = OutputCursor::Next;
 using Cursors = google::protobuf::RepeatedPtrField<corral::v1::StreamCursor>;
 
 constexpr uint64_t kRetained = 64 << 10;
+constexpr uint64_t kChunk = 256 << 10;
 
 class OutputCursorTest : public ExecutionFixture {
  protected:
@@ -154,13 +155,13 @@ TEST_F(OutputCursorTest, HasNothingBeforeTheExecutionRuns) {
   EXPECT_FALSE(cursor.opened());
 }
 
-TEST_F(OutputCursorTest, CutsOutputIntoChunksOf64KiB) {
-  const auto execution = Run(std::string(150'000, 'x'));
+TEST_F(OutputCursorTest, CutsOutputIntoChunksOf256KiB) {
+  const auto execution = Run(std::string(600'000, 'x'));
   OutputCursor cursor = Follow(execution);
   EXPECT_THAT(Drain(&cursor),
-              ElementsAre("opened", "0:" + std::string(65536, 'x'),
-                          "65536:" + std::string(65536, 'x'),
-                          "131072:" + std::string(150'000 - 131072, 'x')));
+              ElementsAre("opened", "0:" + std::string(kChunk, 'x'),
+                          "262144:" + std::string(kChunk, 'x'),
+                          "524288:" + std::string(600'000 - 2 * kChunk, 'x')));
 }
 
 TEST_F(OutputCursorTest, BeginsAtItsOffsetUpToTheEnd) {
@@ -242,10 +243,10 @@ TEST_F(OutputCursorTest, SendsAllThatWasWrittenBeforeTheEnd) {
 
 TEST_F(OutputCursorTest, TakesTurnsAmongTheStreams) {
   const auto execution = Start();
-  Write(&Log(corral::supervisor::v1::STDOUT), std::string(3 * 65536, 'o'));
-  Write(&Log(corral::supervisor::v1::STDERR), std::string(3 * 65536, 'e'));
-  Record record = MakeRecord(Record::RUNNING, 3 * 65536);
-  *record.add_streams() = MakeReport(wire::STDERR, 3 * 65536);
+  Write(&Log(corral::supervisor::v1::STDOUT), std::string(3 * kChunk, 'o'));
+  Write(&Log(corral::supervisor::v1::STDERR), std::string(3 * kChunk, 'e'));
+  Record record = MakeRecord(Record::RUNNING, 3 * kChunk);
+  *record.add_streams() = MakeReport(wire::STDERR, 3 * kChunk);
   execution->Update(record);
   // Open already, so that no read has to wait.
   const auto out = execution->OpenLog(corral::v1::STDOUT);

@@ -48,7 +48,7 @@ class ChunkWriter : public grpc::ServerWriteReactor<OutputEvent> {
   void OnDone() override { delete this; }
 
  private:
-  static constexpr uint64_t kChunkBytes = 64 << 10;
+  static constexpr uint64_t kChunkBytes = 256 << 10;
 
   void Next() {
     if (offset_ >= bytes_) {

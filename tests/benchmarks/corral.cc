@@ -60,13 +60,17 @@ Corral::Corral(const std::shared_ptr<grpc::Channel>& channel)
     : sandboxes_(corral::v1::SandboxService::NewStub(channel)),
       executions_(corral::v1::ExecutionService::NewStub(channel)) {}
 
-absl::StatusOr<std::string> Corral::CreateSandbox(
-    const std::string& workspace) {
+absl::StatusOr<std::string> Corral::CreateSandbox(const std::string& workspace,
+                                                  uint32_t max_ended) {
   grpc::ClientContext context;
   corral::v1::CreateSandboxRequest request;
   request.set_parent(kTenant);
   if (!workspace.empty()) {
     request.mutable_sandbox()->mutable_workspace()->set_path(workspace);
+  }
+  if (max_ended > 0) {
+    request.mutable_sandbox()->mutable_retention()->set_max_ended_executions(
+        max_ended);
   }
   corral::v1::Sandbox sandbox;
   RETURN_IF_ERROR(

@@ -6,6 +6,7 @@
 #ifndef TESTS_BENCHMARKS_CORRAL_H_
 #define TESTS_BENCHMARKS_CORRAL_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,8 +25,10 @@ class Corral {
   // `channel` leads to the server.
   explicit Corral(const std::shared_ptr<grpc::Channel>& channel);
 
-  // Creates a sandbox and returns its name. `workspace` may be empty.
-  absl::StatusOr<std::string> CreateSandbox(const std::string& workspace);
+  // Creates a sandbox and returns its name. `workspace` may be empty. With
+  // `max_ended` 0 it keeps as many ended executions as is usual.
+  absl::StatusOr<std::string> CreateSandbox(const std::string& workspace,
+                                            uint32_t max_ended = 0);
   absl::StatusOr<corral::v1::Sandbox> GetSandbox(const std::string& name);
   absl::Status DeleteSandbox(const std::string& name);
 

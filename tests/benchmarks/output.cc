@@ -85,7 +85,7 @@ absl::Status MeasureOutput(const Setting& setting) {
   RETURN_IF_ERROR(crowd.Grow(kSandboxes).status());
   RETURN_IF_ERROR(Measure(
       setting, {crowd.names().front()},
-      {"1 GiB of a command's output", "a bare gRPC stream, 64 KiB chunks", 1,
+      {"1 GiB of a command's output", "a bare gRPC stream, 256 KiB chunks", 1,
        uint64_t{1} << 30, 5, Goal::RatioAtLeast(0.9)}));
   RETURN_IF_ERROR(Measure(
       setting, crowd.names(),
