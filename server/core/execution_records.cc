@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <set>
 #include <string>
@@ -66,6 +67,16 @@ absl::Status ReadEndIn(const std::string& path, ExecutionRecord* end) {
   return result.ok() ? absl::NotFoundError(path) : result;
 }
 
+// False if the seal of the end alone proves that nothing of the execution is
+// missing.
+bool MayHaveOutput(const ExecutionRecord& end) {
+  return end.exit().output_open() ||
+         std::any_of(end.streams().begin(), end.streams().end(),
+                     [](const corral::supervisor::v1::StreamState& stream) {
+                       return stream.end() > 0;
+                     });
+}
+
 // The records of one execution.
 struct Records {
   ExecutionRecord start;
@@ -86,9 +97,11 @@ absl::StatusOr<Records> ReadRecords(const std::string& path,
   }
   RETURN_IF_ERROR(file.status());
   RETURN_IF_ERROR(file->ReadStart(&records.start));
-  records.end_read = host_went_down && !file->synced()
-                         ? absl::NotFoundError(path)
-                         : file->ReadEnd(&records.end);
+  records.end_read = file->ReadEnd(&records.end);
+  if (records.end_read.ok() && host_went_down && !file->synced() &&
+      MayHaveOutput(records.end)) {
+    records.end_read = absl::NotFoundError(path);
+  }
   return records;
 }
 

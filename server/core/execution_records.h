@@ -32,8 +32,8 @@ absl::StatusOr<std::vector<std::string>> ListExecutionNames(
 // Reads the records of each execution whose id `wanted` admits, one execution
 // at a time, and passes them to `visit` as one. The state STARTING means that
 // no end was written. An execution whose record of the start is absent or torn
-// never began and is left out. With `host_went_down` an end counts only if it
-// was synced: output that it reports may be missing.
+// never began and is left out. With `host_went_down` an end with output counts
+// only if it was synced: some of that output may be missing.
 //
 // Returns an error if at least one file could not be read. Its execution was
 // left out or visited without its end, which then says nothing about it.

@@ -197,6 +197,7 @@ TEST_F(ExecutionRecordsTest, CountsAnEndThatIsNotSyncedUnlessTheHostWentDown) {
   WriteStart("job", record);
   record.set_state(wire::ExecutionRecord::EXITED);
   record.mutable_exit();
+  record.add_streams()->set_end(1);
   WriteEnd("job", record);
   EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::EXITED);
   host_went_down_ = true;
@@ -206,6 +207,22 @@ TEST_F(ExecutionRecordsTest, CountsAnEndThatIsNotSyncedUnlessTheHostWentDown) {
                      offsetof(sandbox::ExecutionHeader, synced)),
             static_cast<ssize_t>(sizeof(synced)));
   EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::EXITED);
+}
+
+TEST_F(ExecutionRecordsTest, CountsAnEndWithoutOutputThoughTheHostWentDown) {
+  wire::ExecutionRecord record;
+  record.set_id("job");
+  WriteStart("job", record);
+  record.set_state(wire::ExecutionRecord::EXITED);
+  record.mutable_exit();
+  record.add_streams();
+  WriteEnd("job", record);
+  host_went_down_ = true;
+  EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::EXITED);
+  // A descendant may have written afterwards.
+  record.mutable_exit()->set_output_open(true);
+  WriteEnd("job", record);
+  EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::STARTING);
 }
 
 TEST_F(ExecutionRecordsTest, ReadsWhatAnEarlierSupervisorHasWritten) {

@@ -30,7 +30,7 @@ using Next = OutputCursor::Next;
 class OutputCursorLogTest : public ExecutionFixture {
  protected:
   // More than two chunks.
-  static constexpr uint64_t kSize = 150'000;
+  static constexpr uint64_t kSize = 600'000;
 
   // A running execution with that much output.
   std::shared_ptr<Execution> Run() {
