@@ -50,7 +50,8 @@ struct ExecutionHeader {
   char magic[8];
   // 1: of each stream, all bytes before its entry in `synced_ends` were on the
   // disk before this was stored. The seal of a record shows whether that is. An
-  // end without this does not count when the host has gone down since.
+  // end with output and without this does not count when the host has gone down
+  // since.
   std::atomic<uint64_t> synced;
   // By the number of the log.
   std::atomic<uint64_t> synced_ends[2];

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -31,16 +33,15 @@ absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int flags) {
   return file;
 }
 
-absl::Status SyncData(const UniqueFd& file) {
-  return ::fdatasync(file.get()) == 0
+absl::Status SyncData(int file) {
+  return ::fdatasync(file) == 0
              ? absl::OkStatus()
              : absl::ErrnoToStatus(errno, "fdatasync an execution");
 }
 
-absl::Status WriteAt(const UniqueFd& file, absl::string_view data,
-                     size_t position) {
-  const ssize_t written = ::pwrite(file.get(), data.data(), data.size(),
-                                   static_cast<off_t>(position));
+absl::Status WriteAt(int file, absl::string_view data, size_t position) {
+  const ssize_t written =
+      ::pwrite(file, data.data(), data.size(), static_cast<off_t>(position));
   if (written != static_cast<ssize_t>(data.size())) {
     // A short write sets no errno.
     return absl::ErrnoToStatus(written < 0 ? errno : EIO,
@@ -50,9 +51,9 @@ absl::Status WriteAt(const UniqueFd& file, absl::string_view data,
 }
 
 // Reads `size` bytes and writes them to the same place.
-absl::Status RewriteBytes(const UniqueFd& file, off_t offset, size_t size) {
+absl::Status RewriteBytes(int file, off_t offset, size_t size) {
   char buffer[kChunk];
-  const ssize_t got = ::pread(file.get(), buffer, size, offset);
+  const ssize_t got = ::pread(file, buffer, size, offset);
   if (got < 0) {
     return absl::ErrnoToStatus(errno, "read what is to be rewritten");
   }
@@ -61,14 +62,14 @@ absl::Status RewriteBytes(const UniqueFd& file, off_t offset, size_t size) {
 }
 
 // Rewrites everything from `begin` on, except for holes.
-absl::Status RewriteData(const UniqueFd& file, size_t begin) {
+absl::Status RewriteData(int file, size_t begin) {
   auto hole = static_cast<off_t>(begin);
   while (true) {
-    const off_t data = ::lseek(file.get(), hole, SEEK_DATA);
+    const off_t data = ::lseek(file, hole, SEEK_DATA);
     if (data < 0 && errno == ENXIO) {
       return absl::OkStatus();  // none is left
     }
-    hole = data < 0 ? data : ::lseek(file.get(), data, SEEK_HOLE);
+    hole = data < 0 ? data : ::lseek(file, data, SEEK_HOLE);
     if (hole < 0) {
       return absl::ErrnoToStatus(errno, "find what is to be rewritten");
     }
@@ -85,6 +86,13 @@ absl::StatusOr<DurableExecution> DurableExecution::OpenWithoutOutput(
     const std::string& path) {
   DurableExecution execution;
   ASSIGN_OR_RETURN(execution.file_, OpenFile(path, O_RDWR));
+  return execution;
+}
+
+DurableExecution DurableExecution::WithoutOutput(
+    std::shared_ptr<const ExecutionFile> file) {
+  DurableExecution execution;
+  execution.shared_ = std::move(file);
   return execution;
 }
 
@@ -118,30 +126,30 @@ absl::Status DurableExecution::SyncFiles(const std::string& end,
   }
   for (const UniqueFd& rest : rests_) {
     if (!end.empty() && rest.valid()) {
-      RETURN_IF_ERROR(SyncData(rest));
+      RETURN_IF_ERROR(SyncData(rest.get()));
     }
   }
-  return SyncData(file_);
+  return SyncData(fd());
 }
 
 absl::Status DurableExecution::Rewrite(const std::string& end) const {
   // One byte makes the kernel write the whole page. The rest of the first page
   // and the bytes after the window's end may be changed at any time.
-  RETURN_IF_ERROR(RewriteBytes(file_, 0, 1));
+  RETURN_IF_ERROR(RewriteBytes(fd(), 0, 1));
   if (ends_[kOutputPlace.number] > 0) {
     RETURN_IF_ERROR(
-        RewriteBytes(file_, static_cast<off_t>(kOutputPlace.window), 1));
+        RewriteBytes(fd(), static_cast<off_t>(kOutputPlace.window), 1));
   }
-  RETURN_IF_ERROR(RewriteData(file_, kStartPlace.long_position));
+  RETURN_IF_ERROR(RewriteData(fd(), kStartPlace.long_position));
   if (end.empty()) {
     return absl::OkStatus();
   }
   const bool is_long = end.size() > kEndPlace.size;
   RETURN_IF_ERROR(WriteAt(
-      file_, end, is_long ? kEndPlace.long_position : kEndPlace.position));
+      fd(), end, is_long ? kEndPlace.long_position : kEndPlace.position));
   for (const UniqueFd& rest : rests_) {
     if (rest.valid()) {
-      RETURN_IF_ERROR(RewriteData(rest, 0));
+      RETURN_IF_ERROR(RewriteData(rest.get(), 0));
     }
   }
   return absl::OkStatus();
@@ -151,10 +159,10 @@ absl::Status DurableExecution::Confirm() const {
   const uint64_t words[] = {1, ends_[0], ends_[1]};
   static_assert(offsetof(ExecutionHeader, synced_ends) ==
                 offsetof(ExecutionHeader, synced) + sizeof(words[0]));
-  RETURN_IF_ERROR(WriteAt(file_,
+  RETURN_IF_ERROR(WriteAt(fd(),
                           {reinterpret_cast<const char*>(words), sizeof(words)},
                           offsetof(ExecutionHeader, synced)));
-  return SyncData(file_);
+  return SyncData(fd());
 }
 
 absl::StatusOr<UniqueFd> OpenDirectory(const std::string& path) {

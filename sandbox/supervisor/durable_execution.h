@@ -1,6 +1,7 @@
 // Makes an execution survive a crash of the host, in two steps. The second is
 // taken only after the first has succeeded: an end whose header says `synced`
 // is then true, and all output that was written before it is on the disk.
+// Without output there is no second step, since the seal proves an end true.
 //
 // Each step blocks on the disk. Not thread-safe.
 
@@ -9,11 +10,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/execution_file.h"
 
 namespace sandbox {
 
@@ -25,6 +28,9 @@ class DurableExecution {
   // The same for one whose streams hold no bytes.
   static absl::StatusOr<DurableExecution> OpenWithoutOutput(
       const std::string& path);
+  // The same with the file, which is open.
+  static DurableExecution WithoutOutput(
+      std::shared_ptr<const ExecutionFile> file);
 
   // Syncs the records and the output. With `rewrite` the pages of the file, in
   // which `end` is the record of the end, and of the others are written again
@@ -33,10 +39,6 @@ class DurableExecution {
   // start matters.
   absl::Status SyncFiles(const std::string& end, bool rewrite) const;
 
-  // True if the streams hold bytes. Without any, the seal of its record proves
-  // an end complete: it needs no SyncFiles() before Confirm().
-  bool has_output() const { return ends_[0] + ends_[1] > 0; }
-
   // Stores `synced`, and syncs that with the records.
   absl::Status Confirm() const;
 
@@ -44,7 +46,11 @@ class DurableExecution {
   DurableExecution() = default;
   absl::Status Rewrite(const std::string& end) const;
 
+  int fd() const { return shared_ == nullptr ? file_.get() : shared_->fd(); }
+
+  // One of these.
   UniqueFd file_;
+  std::shared_ptr<const ExecutionFile> shared_;
   // The end offsets of the logs when the files were opened, by their numbers,
   // and the files with bytes after the windows. Invalid: there are none.
   std::array<uint64_t, 2> ends_ = {};

@@ -4,6 +4,7 @@
 #define SANDBOX_SUPERVISOR_ENDED_EXECUTION_FIXTURE_H_
 
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 #include "corral/supervisor/v1/supervisor.pb.h"
@@ -32,7 +33,7 @@ class EndedExecutionFixture : public ::testing::Test {
     log.Close();
     record.set_state(wire::ExecutionRecord::EXITED);
     end_ = SealRecord(record);
-    EXPECT_TRUE(files.WriteEnd(end_).ok());
+    file_ = *files.WriteEnd(end_);
     return files;
   }
   // True if the execution has the record of its end.
@@ -48,8 +49,9 @@ class EndedExecutionFixture : public ::testing::Test {
   }
 
   std::string parent_;
-  // The record of the end of the execution that was made last.
+  // The record of the end of the execution that was made last, and its file.
   std::string end_;
+  std::shared_ptr<const ExecutionFile> file_;
 };
 
 }  // namespace sandbox

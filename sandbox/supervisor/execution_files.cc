@@ -64,10 +64,10 @@ bool ExecutionFiles::has_output() const {
   return false;
 }
 
-absl::Status ExecutionFiles::WriteEnd(const std::string& sealed) {
+absl::StatusOr<std::shared_ptr<ExecutionFile>> ExecutionFiles::WriteEnd(
+    const std::string& sealed) {
   RETURN_IF_ERROR(file_->WriteEnd(sealed));
-  file_.reset();
-  return absl::OkStatus();
+  return std::exchange(file_, nullptr);
 }
 
 absl::Status ExecutionFiles::Remove(const wire::ExecutionRecord& record) {

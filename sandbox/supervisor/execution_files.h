@@ -57,8 +57,10 @@ class ExecutionFiles {
   // Writes the record of the start, without the command's argv and environment,
   // since `original` has them. Call it once, and before WriteEnd().
   absl::Status WriteStart(wire::ExecutionRecord record);
-  // Writes the sealed record of the end. May be tried again until it succeeds.
-  absl::Status WriteEnd(const std::string& sealed);
+  // Writes the sealed record of the end, and gives the file away. May be tried
+  // again until it succeeds.
+  absl::StatusOr<std::shared_ptr<ExecutionFile>> WriteEnd(
+      const std::string& sealed);
 
   // Removes all files. The streams of `record` tell which ones there may be.
   // After an error something is left, and the caller may try again.

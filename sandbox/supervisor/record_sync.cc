@@ -1,6 +1,7 @@
 #include "sandbox/supervisor/record_sync.h"
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -54,10 +55,13 @@ void RecordSync::SyncStart(const std::string& path) {
 }
 
 void RecordSync::SyncEnd(const std::string& path, std::string end,
-                         bool has_output) {
+                         std::shared_ptr<const ExecutionFile> silent) {
   Job& job = jobs_[path];
   job.end = std::move(end);
-  job.has_output = has_output;
+  job.has_output = silent == nullptr;
+  if (jobs_.size() <= kBatch) {
+    job.file = std::move(silent);
+  }
   Schedule(kGather);
 }
 
@@ -109,7 +113,16 @@ bool RecordSync::Cancelled(const std::string& path) {
   return stop_ || cancelled_.count(path) != 0;
 }
 
-RecordSync::Opened RecordSync::Open(const Jobs& jobs, Failures* failures) {
+absl::StatusOr<DurableExecution> RecordSync::Open(const std::string& path,
+                                                  const Job& job) {
+  if (job.has_output) {
+    return DurableExecution::Open(path);
+  }
+  return job.file == nullptr ? DurableExecution::OpenWithoutOutput(path)
+                             : DurableExecution::WithoutOutput(job.file);
+}
+
+RecordSync::Opened RecordSync::OpenAll(const Jobs& jobs, Failures* failures) {
   Opened opened;
   // Under the lock: another execution may get the name of a deleted one.
   MutexLock lock(&mutex_);
@@ -117,9 +130,7 @@ RecordSync::Opened RecordSync::Open(const Jobs& jobs, Failures* failures) {
     if (stop_ || cancelled_.count(path) != 0) {
       continue;
     }
-    absl::StatusOr<DurableExecution> execution =
-        job.has_output ? DurableExecution::Open(path)
-                       : DurableExecution::OpenWithoutOutput(path);
+    absl::StatusOr<DurableExecution> execution = Open(path, job);
     if (execution.ok()) {
       opened.emplace(path, *std::move(execution));
     } else if (!absl::IsNotFound(execution.status())) {
@@ -127,11 +138,6 @@ RecordSync::Opened RecordSync::Open(const Jobs& jobs, Failures* failures) {
     }
   }
   return opened;
-}
-
-bool RecordSync::NeedsOneSync(const DurableExecution& execution,
-                              const Job& job) {
-  return !job.end.empty() && !job.rewrite && !execution.has_output();
 }
 
 absl::Status RecordSync::SyncAllNames(const std::string& executions) {
@@ -148,7 +154,7 @@ absl::Status RecordSync::SyncAllNames(const std::string& executions) {
 
 RecordSync::Failures RecordSync::Sync(const Jobs& jobs) {
   Failures failures;
-  const Opened opened = Open(jobs, &failures);
+  const Opened opened = OpenAll(jobs, &failures);
   // One step for all executions, then the next: the first sync of each step
   // writes most of the data of the others.
   const auto step = [&](auto action) {
@@ -164,9 +170,7 @@ RecordSync::Failures RecordSync::Sync(const Jobs& jobs) {
     }
   };
   step([](const DurableExecution& execution, const Job& job) {
-    return NeedsOneSync(execution, job)
-               ? absl::OkStatus()
-               : execution.SyncFiles(job.end, job.rewrite);
+    return execution.SyncFiles(job.end, job.rewrite);
   });
   if (!opened.empty()) {
     // All names are in one path.
@@ -174,7 +178,8 @@ RecordSync::Failures RecordSync::Sync(const Jobs& jobs) {
     step([&named](const DurableExecution&, const Job&) { return named; });
   }
   step([](const DurableExecution& execution, const Job& job) {
-    return job.end.empty() ? absl::OkStatus() : execution.Confirm();
+    return job.end.empty() || !job.has_output ? absl::OkStatus()
+                                              : execution.Confirm();
   });
   return failures;
 }

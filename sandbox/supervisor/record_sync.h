@@ -17,12 +17,14 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/base/timer.h"
 #include "sandbox/base/timers.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/supervisor/background.h"
 #include "sandbox/supervisor/durable_execution.h"
 #include "sandbox/supervisor/storage_status.h"
@@ -39,7 +41,8 @@ class RecordSync {
   RecordSync& operator=(const RecordSync&) = delete;
 
   // `synced` is called with the path of each execution whose end and whose
-  // output are on the disk and say so. Call it before the first SyncEnd().
+  // output are on the disk; an end with output says so. Call it before the
+  // first SyncEnd().
   void OnSynced(std::function<void(const std::string& path)> synced) {
     synced_ = std::move(synced);
   }
@@ -47,10 +50,10 @@ class RecordSync {
   // Syncs the record of the start of the execution whose file is `path`. All
   // executions are in one directory.
   void SyncStart(const std::string& path);
-  // Syncs its output and the record of its end, which is `end`. `has_output` is
-  // false if its streams are known to hold no byte.
+  // Syncs its output and the record of its end, which is `end`. `silent` is its
+  // file if its streams are known to hold no byte.
   void SyncEnd(const std::string& path, std::string end,
-               bool has_output = true);
+               std::shared_ptr<const ExecutionFile> silent = nullptr);
   // The execution is about to be deleted: from now on its files are not opened.
   void Cancel(const std::string& path);
   // Syncs nothing any more. Called when all executions are about to be deleted.
@@ -61,6 +64,8 @@ class RecordSync {
     // The sealed record of the end. Empty: only the start is synced.
     std::string end;
     bool has_output = true;
+    // The file of one without output, unless many wait. Null: it is opened.
+    std::shared_ptr<const ExecutionFile> file;
     // True to write everything again, since a sync has failed: after that, the
     // kernel treats data that it could not write as written.
     bool rewrite = false;
@@ -74,13 +79,14 @@ class RecordSync {
   void HandOver();
   void OnDone(const Jobs& jobs, const Failures& failures);
   void UpdateStorage();
-  // True if Confirm() alone makes the execution durable.
-  static bool NeedsOneSync(const DurableExecution& execution, const Job& job);
   // Run in the background. SyncAllNames() syncs the names of all executions,
   // which are in the directory `executions`.
   Failures Sync(const Jobs& jobs);
   absl::Status SyncAllNames(const std::string& executions);
-  Opened Open(const Jobs& jobs, Failures* failures) ABSL_LOCKS_EXCLUDED(mutex_);
+  static absl::StatusOr<DurableExecution> Open(const std::string& path,
+                                               const Job& job);
+  Opened OpenAll(const Jobs& jobs, Failures* failures)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   bool Cancelled(const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Used in the background only: the directory of the executions, once it was

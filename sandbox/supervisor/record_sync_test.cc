@@ -19,12 +19,9 @@
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/execution_layout.h"
 #include "sandbox/supervisor/background.h"
-#include "sandbox/supervisor/ended_execution_fixture.h"
 #include "sandbox/supervisor/execution_files.h"
-#include "sandbox/supervisor/held_background.h"
-#include "sandbox/supervisor/storage_status.h"
+#include "sandbox/supervisor/record_sync_fixture.h"
 #include "tests/failing_calls.h"
-#include "tests/fakes/fake_timers.h"
 
 namespace sandbox {
 namespace {
@@ -32,9 +29,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-constexpr absl::Duration kGather = absl::Milliseconds(100);
-constexpr absl::Duration kRetry = absl::Milliseconds(200);
 
 // Has begun the function that it was given when it is destroyed.
 class BusyBackground final : public Background {
@@ -46,50 +40,7 @@ class BusyBackground final : public Background {
   Function function_;
 };
 
-class RecordSyncTest : public EndedExecutionFixture {
- protected:
-  // Does what was handed over to the background, and reports it to the loop.
-  void Work() {
-    while (!functions_.empty()) {
-      functions_.front()();
-      functions_.pop_front();
-    }
-    loop_->WhenIdle([this] { loop_->Stop(); });
-    loop_->Run();
-  }
-
-  // The same while the system call `number` fails. Returns false if this host
-  // cannot make it fail.
-  [[nodiscard]] bool WorkWhileFailing(int number) {
-    const bool done = tests::WithFailingCalls({number}, EIO, [this] {
-      functions_.front()();
-      functions_.pop_front();
-    });
-    Work();
-    return done;
-  }
-
-  // Puts a directory in the place of an execution's file: it cannot be opened.
-  void Obstruct(const std::string& id) {
-    const std::string path = parent_ + "/" + id;
-    std::filesystem::rename(path, path + ".away");
-    std::filesystem::create_directory(path);
-  }
-  void Restore(const std::string& id) {
-    const std::string path = parent_ + "/" + id;
-    std::filesystem::remove(path);
-    std::filesystem::rename(path + ".away", path);
-  }
-
-  std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
-  tests::FakeTimers timers_;
-  std::deque<Background::Function> functions_;
-  std::vector<std::string> failures_;
-  StorageStatus storage_{[this] { failures_.push_back(storage_.failure()); }};
-  std::unique_ptr<RecordSync> sync_ = std::make_unique<RecordSync>(
-      loop_.get(), &timers_, &storage_,
-      std::make_unique<HeldBackground>(&functions_));
-};
+using RecordSyncTest = RecordSyncFixture;
 
 TEST_F(RecordSyncTest, MarksTheEndOfEachOfManyOnceItIsSynced) {
   // One more than a batch.
@@ -192,28 +143,6 @@ TEST_F(RecordSyncTest, MarksNothingBeforeTheNamesAreSynced) {
   timers_.Advance(kRetry);
   Work();
   EXPECT_TRUE(IsSynced("e1"));
-}
-
-TEST_F(RecordSyncTest, MarksAnEndWithoutOutputWhenItsNameIsSynced) {
-  const ExecutionFiles files = MakeEnded("e1", "");
-  sync_->SyncEnd(files.path(), end_, /*has_output=*/false);
-  timers_.Advance(kGather);
-  ASSERT_TRUE(WorkWhileFailing(SYS_fsync));
-  EXPECT_FALSE(IsSynced("e1"));
-  timers_.Advance(kRetry);
-  Work();
-  EXPECT_TRUE(IsSynced("e1"));
-}
-
-TEST_F(RecordSyncTest, ReportsThatAnEndWithoutOutputIsNotSynced) {
-  const ExecutionFiles files = MakeEnded("e1", "");
-  sync_->SyncEnd(files.path(), end_);
-  timers_.Advance(kGather);
-  ASSERT_TRUE(WorkWhileFailing(SYS_fdatasync));
-  EXPECT_THAT(failures_, ElementsAre(HasSubstr("fdatasync")));
-  timers_.Advance(kRetry);
-  Work();
-  EXPECT_EQ(storage_.failure(), "");
 }
 
 TEST_F(RecordSyncTest, DoesNotMarkAnExecutionWithoutAnEnd) {
