@@ -58,8 +58,9 @@ void ForwardedConnection::OnConnected() {
     return;
   }
   state_ = State::kOpen;
-  pump_ = std::make_unique<sandbox::SocketPump>(loop_.get(), std::move(socket_),
-                                                this);
+  pump_ = std::make_unique<sandbox::SocketPump>(
+      loop_.get(), std::move(socket_), this,
+      sandbox::SocketPump::kCompatibleData);
   pump_->Begin();
 }
 

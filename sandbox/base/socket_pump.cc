@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -17,8 +18,12 @@ absl::Status Reset() { return absl::AbortedError("the connection was reset"); }
 
 }  // namespace
 
-SocketPump::SocketPump(EventLoop* loop, UniqueFd socket, Peer* peer)
-    : loop_(loop), socket_(std::move(socket)), peer_(peer) {
+SocketPump::SocketPump(EventLoop* loop, UniqueFd socket, Peer* peer,
+                       size_t max_written)
+    : loop_(loop),
+      socket_(std::move(socket)),
+      peer_(peer),
+      max_written_(std::min(max_written, kMaxData)) {
   SendAtOnce(socket_.get());
 }
 
@@ -98,7 +103,7 @@ void SocketPump::Break() {
 
 void SocketPump::Receive() {
   char data[kMaxData];
-  const ssize_t size = ::recv(socket_.get(), data, sizeof(data), 0);
+  const ssize_t size = ::recv(socket_.get(), data, max_written_, 0);
   if (size > 0) {
     from_ = FromSocket::kWriting;
     peer_->Write(std::string(data, static_cast<size_t>(size)));

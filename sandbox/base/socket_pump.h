@@ -24,6 +24,8 @@ class SocketPump {
  public:
   // The most bytes of one message.
   static constexpr size_t kMaxData = 256 << 10;
+  // The same for a peer that may be an earlier version.
+  static constexpr size_t kCompatibleData = 64 << 10;
 
   // How long, after a reset, the peer may take to accept the data that came
   // before it.
@@ -47,8 +49,10 @@ class SocketPump {
     ~Peer() = default;
   };
 
-  // `socket` is non-blocking. `loop` and `peer` must outlive the object.
-  SocketPump(EventLoop* loop, UniqueFd socket, Peer* peer);
+  // `socket` is non-blocking. `loop` and `peer` must outlive the object. The
+  // peer takes at most `max_written` bytes at a time.
+  SocketPump(EventLoop* loop, UniqueFd socket, Peer* peer,
+             size_t max_written = kMaxData);
   // Resets the connection unless both directions have ended.
   ~SocketPump();
   SocketPump(const SocketPump&) = delete;
@@ -98,6 +102,7 @@ class SocketPump {
   EventLoop* const loop_;
   UniqueFd socket_;
   Peer* const peer_;
+  const size_t max_written_;
   FromSocket from_ = FromSocket::kReceiving;
   ToSocket to_ = ToSocket::kReading;
   // False from a hang-up on: the kernel would report it again and again.

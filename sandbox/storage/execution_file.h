@@ -16,7 +16,8 @@
 
 namespace sandbox {
 
-// The one writer, shared by those who write parts of the file. Not thread-safe.
+// The one writer, shared by those who write parts of the file. Not thread-safe,
+// but a second thread may use fd().
 class ExecutionFile {
  public:
   // Makes the file with its first page. Fails with AlreadyExists if there is

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,7 +14,9 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/storage/execution_file.h"
+#include "sandbox/supervisor/background.h"
 #include "sandbox/supervisor/execution_files.h"
+#include "sandbox/supervisor/held_background.h"
 #include "sandbox/supervisor/record_sync.h"
 #include "sandbox/supervisor/storage_status.h"
 #include "tests/failing_calls.h"
@@ -25,6 +28,8 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
+// The wait of RecordSync.
+constexpr absl::Duration kGather = absl::Milliseconds(100);
 
 class EndWriterTest : public ::testing::Test {
  protected:
@@ -53,7 +58,9 @@ class EndWriterTest : public ::testing::Test {
   tests::FakeTimers timers_;
   tests::FakeTimers sync_timers_;
   StorageStatus storage_{[] {}};
-  RecordSync sync_{loop_.get(), &sync_timers_, &storage_, nullptr};
+  std::deque<Background::Function> functions_;
+  RecordSync sync_{loop_.get(), &sync_timers_, &storage_,
+                   std::make_unique<HeldBackground>(&functions_)};
   ExecutionFiles files_;
   int written_ = 0;
   std::unique_ptr<EndWriter> writer_ = std::make_unique<EndWriter>(
@@ -66,6 +73,23 @@ TEST_F(EndWriterTest, WritesAtOnceAndHasItSynced) {
   EXPECT_EQ(OnDisk(), 1);
   EXPECT_EQ(timers_.size(), 0u);
   EXPECT_EQ(sync_timers_.size(), 1u);
+}
+
+TEST_F(EndWriterTest, HasAnEndMarkedOnlyIfOutputMayStillCome) {
+  for (const bool open : {false, true}) {
+    wire::ExecutionRecord end;
+    end.set_id("e1");
+    end.mutable_exit()->set_output_open(open);
+    std::string path = ::testing::TempDir() + "/markXXXXXX";
+    files_ = *ExecutionFiles::Create(::mkdtemp(path.data()), "e1");
+    writer_->Write(end);
+    sync_timers_.Advance(kGather);
+    functions_.front()();
+    functions_.pop_front();
+    loop_->WhenIdle([this] { loop_->Stop(); });
+    loop_->Run();
+    EXPECT_EQ(ExecutionRecords::Open(files_.path())->synced(), open);
+  }
 }
 
 TEST_F(EndWriterTest, RetriesUntilTheDiskTakesIt) {

@@ -102,6 +102,10 @@ void RecordSync::HandOver() {
   }
   background_->Run([this, jobs = std::move(batch)]() mutable {
     Failures failures = Sync(jobs);
+    // Here, since the last one to close a deleted file waits for the disk.
+    for (auto& [path, job] : jobs) {
+      job.file.reset();
+    }
     loop_->Post([this, jobs = std::move(jobs), failures = std::move(failures)] {
       OnDone(jobs, failures);
     });

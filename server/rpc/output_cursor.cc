@@ -29,8 +29,8 @@ namespace {
 using corral::v1::OutputEvent;
 using corral::v1::Stream;
 
-// Larger ones cost a stream of much output less CPU time for each byte; a
-// reader that has stopped reading holds one in memory.
+// Larger ones cost a stream of much output less CPU time for each byte. A
+// reader that has stopped reading holds one in memory, and gRPC a copy of it.
 constexpr size_t kChunkBytes = 256 << 10;
 
 void SetGap(Stream stream, uint64_t begin, uint64_t end, OutputEvent* event) {

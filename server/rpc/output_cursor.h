@@ -1,6 +1,6 @@
 // Follows the output of one execution from given offsets. Makes the events of
 // StreamOutput in their order, one at a time and only on request, so a reader
-// that does not read costs nothing.
+// that does not read costs no more than one.
 //
 // Not thread-safe. Never waits for a disk: it hands out a read that may have to
 // wait as a LogRead.

@@ -2,7 +2,7 @@
 // Unix socket, that only answers.
 //
 // GetServerInfo answers at once. StreamOutput sends as many bytes as the
-// request's name says, in chunks of 64 KiB, as corrald does, from memory.
+// request's name says, in chunks of 256 KiB, as corrald does, from memory.
 
 #ifndef TESTS_BENCHMARKS_BARE_SERVER_H_
 #define TESTS_BENCHMARKS_BARE_SERVER_H_
@@ -29,7 +29,7 @@ class BareServer {
   absl::StatusOr<absl::Duration> TimeHop();
 
   // The time from the first chunk to the end of a stream of that many bytes, a
-  // multiple of 64 KiB. Used by any thread.
+  // multiple of 256 KiB. Used by any thread.
   absl::StatusOr<absl::Duration> TimeStream(uint64_t bytes);
 
  private:
