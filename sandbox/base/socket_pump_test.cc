@@ -43,6 +43,19 @@ class SocketPumpTest : public ::testing::Test, public SocketPump::Peer {
     pump_ = std::make_unique<SocketPump>(loop_.get(), std::move(inner), this);
     pump_->Begin();
   }
+  // Takes all of `size` bytes from the pump, and returns the most that came at
+  // once.
+  size_t TakeAll(size_t size) {
+    size_t most = 0;
+    size_t taken = 0;
+    for (int writes = 0; taken < size; pump_->OnWritten()) {
+      Await([&] { return writes_ > writes; });
+      writes = writes_;
+      most = std::max(most, written_.size() - taken);
+      taken = written_.size();
+    }
+    return most;
+  }
 
   void Write(std::string data) override {
     ++writes_;
@@ -174,14 +187,23 @@ TEST_F(SocketPumpTest, TakesNoMoreFromTheSocketThanThePeer) {
 TEST_F(SocketPumpTest, SendsMessagesOfNoMoreThanTheLimit) {
   const std::string data(3 * SocketPump::kMaxData, 'd');
   std::thread sender([&] { EXPECT_TRUE(tests::Send(outer_.get(), data)); });
-  size_t taken = 0;
-  for (int writes = 0; taken < data.size(); pump_->OnWritten()) {
-    Await([&] { return writes_ > writes; });
-    writes = writes_;
-    EXPECT_LE(written_.size() - taken, SocketPump::kMaxData);
-    taken = written_.size();
-  }
+  EXPECT_LE(TakeAll(data.size()), SocketPump::kMaxData);
   sender.join();
+  EXPECT_EQ(written_, data);
+}
+
+TEST_F(SocketPumpTest, SendsSmallerMessagesToAPeerThatTakesNoLargerOnes) {
+  auto [outer, inner] = tests::MakeConnection();
+  ::fcntl(inner.get(), F_SETFL, O_NONBLOCK);
+  const std::string data(3 * SocketPump::kCompatibleData, 'd');
+  // All of it can be received before the pump begins.
+  const int bytes = 1 << 20;
+  ::setsockopt(inner.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+  ASSERT_TRUE(tests::Send(outer.get(), data));
+  pump_ = std::make_unique<SocketPump>(loop_.get(), std::move(inner), this,
+                                       SocketPump::kCompatibleData);
+  pump_->Begin();
+  EXPECT_LE(TakeAll(data.size()), SocketPump::kCompatibleData);
   EXPECT_EQ(written_, data);
 }
 

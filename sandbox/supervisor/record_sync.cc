@@ -14,7 +14,8 @@ namespace {
 // execution that is deleted meanwhile costs nothing.
 constexpr absl::Duration kGather = absl::Milliseconds(100);
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
-// Bounds the descriptors, and how long the destructor waits.
+// Bounds how long the destructor waits, and the descriptors: as many files may
+// be held by jobs that wait while a batch is synced.
 constexpr size_t kBatch = 64;
 
 std::string ParentOf(const std::string& path) {
@@ -102,7 +103,7 @@ void RecordSync::HandOver() {
   }
   background_->Run([this, jobs = std::move(batch)]() mutable {
     Failures failures = Sync(jobs);
-    // Here, since the last one to close a deleted file waits for the disk.
+    // Not on the loop's thread: closing a deleted file may wait for the disk.
     for (auto& [path, job] : jobs) {
       job.file.reset();
     }

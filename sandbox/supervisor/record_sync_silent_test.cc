@@ -67,14 +67,18 @@ TEST_F(RecordSyncSilentTest, HoldsTheFilesOfOneBatchOpen) {
 }
 
 TEST_F(RecordSyncSilentTest, ReportsThatAnEndWithoutOutputIsNotSynced) {
+  int synced = 0;
+  sync_->OnSynced([&](const std::string&) { ++synced; });
   const ExecutionFiles files = MakeEnded("e1", "");
-  sync_->SyncEnd(files.path(), end_);
+  sync_->SyncEnd(files.path(), end_, std::move(file_));
   timers_.Advance(kGather);
   ASSERT_TRUE(WorkWhileFailing(SYS_fdatasync));
   EXPECT_THAT(failures_, ElementsAre(HasSubstr("fdatasync")));
+  EXPECT_EQ(synced, 0);
   timers_.Advance(kRetry);
   Work();
   EXPECT_EQ(storage_.failure(), "");
+  EXPECT_EQ(synced, 1);
 }
 
 }  // namespace

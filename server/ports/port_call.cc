@@ -235,7 +235,7 @@ void PortCall::OnResponded() {
     state_ = State::kOpen;
     pump_->Begin();
   } else if (state_ == State::kOpen) {
-    response_.Clear();  // it may be the last one for long
+    response_.Clear();  // an idle connection keeps no data
     pump_->OnWritten();
   }
 }
