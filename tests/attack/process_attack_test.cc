@@ -225,7 +225,7 @@ TEST_F(ProcessAttackTest, ChildrenOfItsSupervisorLeaveEachCommandItsEnd) {
 TEST_F(ProcessAttackTest, CannotBlockItsSupervisorWithATracer) {
   Create();
   ASSERT_THAT(sandbox_.Start(AttackRequest("traced", "traced-end")), IsOk());
-  ASSERT_TRUE(sandbox_.WaitForText("traced", "stdout", "traced: 1"));
+  ASSERT_TRUE(sandbox_.WaitForText("traced", "stdout", "traced end: 0"));
   ExpectUsable();
   // The deletion kills the tracer with the tree; then the end becomes visible.
   EXPECT_THAT(sandbox_.DeleteExecution("traced"), IsOk());

@@ -102,8 +102,8 @@ int ManyParentsChildren(int, char**) {
   return 7;
 }
 
-// Ends as a zombie that only its tracer could reap; the tracer does not reap
-// it.
+// Ends as a zombie that only its tracer could reap; the tracer says so, and does
+// not reap it.
 int TracedEnd(int, char**) {
   const pid_t leader = ::getpid();
   int ready[2];
@@ -114,6 +114,9 @@ int TracedEnd(int, char**) {
     ::setsid();
     if (::ptrace(PTRACE_SEIZE, leader, nullptr, nullptr) == 0 &&
         ::write(ready[1], "x", 1) == 1) {
+      siginfo_t end;
+      Report("traced end",
+             ::waitid(P_PID, leader, &end, WEXITED | WNOWAIT | __WALL));
       for (int fd = 0; fd < 16; ++fd) {
         ::close(fd);
       }
@@ -123,8 +126,7 @@ int TracedEnd(int, char**) {
   }
   ::close(ready[1]);
   char byte;
-  std::printf("traced: %zd\n", ::read(ready[0], &byte, 1));
-  return 5;
+  return ::read(ready[0], &byte, 1) == 1 ? 5 : 1;
 }
 
 // Leaves a descendant that only the kernel can find.
