@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "corral/config/v1/server_config.pb.h"
+#include "sandbox/base/grpc_process.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/version.h"
@@ -125,9 +125,7 @@ int Main(const std::vector<std::string>& arguments) {
   }
   StopSignals::Block();
   RaiseDescriptorLimit();
-  // Debian builds Abseil with the search for deadlocks, in which all mutexes of
-  // gRPC would take turns.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  sandbox::PrepareForGrpc();
   const absl::Status late = sandbox::BecomeLateOomVictim();
   if (!late.ok()) {
     LOG(WARNING) << "the kernel may end corrald first when the host is out of "

@@ -12,12 +12,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "bridge/client/error_details.h"
 #include "bridge/client/local_server.h"
 #include "grpc/grpc.h"
 #include "grpcpp/security/credentials.h"
+#include "sandbox/base/grpc_process.h"
 #include "sandbox/base/status_macros.h"
 
 namespace client {
@@ -96,12 +96,9 @@ grpc::ChannelArguments Arguments(const Timing& timing) {
 
 // Keeps gRPC from shutting down with its last object: that may wait 10 s for a
 // poller that a full socket needed (run_poller in tcp_posix.cc).
-//
-// Debian builds Abseil with the search for deadlocks, in which all mutexes of
-// gRPC would take turns.
 void KeepGrpc() {
   [[maybe_unused]] static const bool kept = [] {
-    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+    sandbox::PrepareForGrpc();
     ::grpc_init();
     return true;
   }();
