@@ -227,6 +227,11 @@ int Start() {
   return pidfd;
 }
 
+// Closes the descriptors from `first` to `last`.
+void Close(unsigned first, unsigned last) {
+  Syscall(__NR_close_range, first, last, 0);
+}
+
 // Returns false if the supervisor is gone.
 bool ReceiveRequest() {
   ControlFds control;
@@ -293,13 +298,12 @@ int RunSpawner() {
   bool answered = SendAnswer(-1);  // ready
   while (answered && ReceiveRequest()) {
     const int pidfd = Start();
-    for (int i = 0; i < spawn.fd_count; ++i) {
-      Syscall(__NR_close, spawn.fds[i]);
-    }
-    spawn.fd_count = 0;
+    // Nothing else is open above the socket, so the kernel numbered the pidfd
+    // after the descriptors of the request.
+    Close(kSpawnerSocket + 1, pidfd >= 0 ? pidfd - 1 : ~0U);
     answered = SendAnswer(pidfd);
     if (pidfd >= 0) {
-      Syscall(__NR_close, pidfd);
+      Close(pidfd, ~0U);
     }
   }
   return answered ? 0 : 1;

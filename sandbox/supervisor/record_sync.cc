@@ -13,6 +13,9 @@ namespace {
 // The wait for further executions: a batch costs little more than one, and an
 // execution that is deleted meanwhile costs nothing.
 constexpr absl::Duration kGather = absl::Milliseconds(100);
+// The wait of a start, once or twice: most commands end meanwhile, and one sync
+// does for both records.
+constexpr absl::Duration kTerm = absl::Milliseconds(500);
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
 // Bounds how long the destructor waits, and the descriptors: as many files may
 // be held by jobs that wait while a batch is synced.
@@ -45,18 +48,22 @@ RecordSync::~RecordSync() { Stop(); }
 
 void RecordSync::Stop() {
   timer_.Cancel();
+  term_.Cancel();
+  starts_.clear();
+  earlier_starts_.clear();
   jobs_.clear();
   MutexLock lock(&mutex_);
   stop_ = true;
 }
 
 void RecordSync::SyncStart(const std::string& path) {
-  jobs_.try_emplace(path);
-  Schedule(kGather);
+  starts_.insert(path);
+  ScheduleStarts();
 }
 
 void RecordSync::SyncEnd(const std::string& path, std::string end,
                          std::shared_ptr<const ExecutionFile> silent) {
+  ForgetStart(path);
   Job& job = jobs_[path];
   job.end = std::move(end);
   job.has_output = silent == nullptr;
@@ -67,6 +74,7 @@ void RecordSync::SyncEnd(const std::string& path, std::string end,
 }
 
 void RecordSync::Cancel(const std::string& path) {
+  ForgetStart(path);
   jobs_.erase(path);
   failures_.erase(path);
   UpdateStorage();
@@ -79,6 +87,29 @@ void RecordSync::Cancel(const std::string& path) {
 void RecordSync::Schedule(absl::Duration delay) {
   if (!timer_.pending() && !busy_ && !jobs_.empty()) {
     timer_ = Timer(timers_, delay, [this] { HandOver(); });
+  }
+}
+
+void RecordSync::ScheduleStarts() {
+  if (!term_.pending() && !(starts_.empty() && earlier_starts_.empty())) {
+    term_ = Timer(timers_, kTerm, [this] { BeginTerm(); });
+  }
+}
+
+void RecordSync::BeginTerm() {
+  for (const std::string& path : earlier_starts_) {
+    jobs_.try_emplace(path);
+  }
+  earlier_starts_ = std::exchange(starts_, {});
+  Schedule(kGather);
+  ScheduleStarts();
+}
+
+void RecordSync::ForgetStart(const std::string& path) {
+  starts_.erase(path);
+  earlier_starts_.erase(path);
+  if (starts_.empty() && earlier_starts_.empty()) {
+    term_.Cancel();
   }
 }
 

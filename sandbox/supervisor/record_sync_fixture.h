@@ -26,6 +26,7 @@ namespace sandbox {
 
 // The waits of RecordSync.
 constexpr absl::Duration kGather = absl::Milliseconds(100);
+constexpr absl::Duration kTerm = absl::Milliseconds(500);
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
 
 class RecordSyncFixture : public EndedExecutionFixture {

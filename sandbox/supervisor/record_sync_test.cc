@@ -66,8 +66,9 @@ TEST_F(RecordSyncTest, ReportsEachEndThatIsSynced) {
   std::vector<std::string> synced;
   sync_->OnSynced([&](const std::string& path) { synced.push_back(path); });
   const ExecutionFiles ended = MakeEnded("ended");
-  sync_->SyncEnd(ended.path(), end_);
   sync_->SyncStart(MakeEnded("started").path());
+  timers_.Advance(2 * kTerm);
+  sync_->SyncEnd(ended.path(), end_);
   const ExecutionFiles cancelled = MakeEnded("cancelled");
   sync_->SyncEnd(cancelled.path(), end_);
   const ExecutionFiles failed = MakeEnded("failed");
@@ -145,20 +146,38 @@ TEST_F(RecordSyncTest, MarksNothingBeforeTheNamesAreSynced) {
   EXPECT_TRUE(IsSynced("e1"));
 }
 
-TEST_F(RecordSyncTest, DoesNotMarkAnExecutionWithoutAnEnd) {
+TEST_F(RecordSyncTest, SyncsTheStartOfACommandThatGoesOn) {
   const ExecutionFiles files = MakeEnded("e1");
   sync_->SyncStart(files.path());
-  timers_.Advance(kGather);
+  timers_.Advance(2 * kTerm - absl::Nanoseconds(1));
+  EXPECT_THAT(functions_, IsEmpty());
+  timers_.Advance(absl::Nanoseconds(1) + kGather);
+  EXPECT_EQ(functions_.size(), 1u);
   Work();
   EXPECT_THAT(failures_, IsEmpty());
-  EXPECT_FALSE(IsSynced("e1"));
+  EXPECT_FALSE(IsSynced("e1")) << "it has no end";
+  EXPECT_EQ(timers_.size(), 0u);
+}
+
+TEST_F(RecordSyncTest, SyncsOnceWhatEndsSoon) {
+  const ExecutionFiles ended = MakeEnded("e1");
+  const ExecutionFiles deleted = MakeEnded("e2");
+  sync_->SyncStart(ended.path());
+  sync_->SyncStart(deleted.path());
+  timers_.Advance(kTerm);
+  sync_->Cancel(deleted.path());
+  sync_->SyncEnd(ended.path(), end_);
+  timers_.Advance(kGather);
+  Work();
+  EXPECT_TRUE(IsSynced("e1"));
+  EXPECT_EQ(timers_.size(), 0u);
 }
 
 TEST_F(RecordSyncTest, KeepsAnEndThatCameWhileTheStartFailed) {
   const ExecutionFiles files = MakeEnded("e1");
   Obstruct("e1");
   sync_->SyncStart(files.path());
-  timers_.Advance(kGather);
+  timers_.Advance(2 * kTerm + kGather);
   sync_->SyncEnd(files.path(), end_);
   Work();
   EXPECT_THAT(failures_, ElementsAre(HasSubstr("e1")));
@@ -176,6 +195,7 @@ TEST_F(RecordSyncTest, TriesAFailedEndAgainWithItsContent) {
   timers_.Advance(kGather);
   // Does not take the end away.
   sync_->SyncStart(files.path());
+  timers_.Advance(2 * kTerm);
   Work();
   Restore("e1");
   timers_.Advance(kRetry);
