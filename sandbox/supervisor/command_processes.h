@@ -42,6 +42,8 @@ class CommandProcesses {
   // The leader's pidfd while it has not been reaped; else invalid.
   const UniqueFd& leader() const { return leader_; }
   void SetLeader(UniqueFd pidfd) { leader_ = std::move(pidfd); }
+  // Call it once the leader was reaped.
+  UniqueFd TakeLeader() { return std::exchange(leader_, UniqueFd()); }
 
   // True once the leader was reaped and ReleaseGroup() has succeeded.
   bool released() const { return group_ == nullptr && !leader_.valid(); }

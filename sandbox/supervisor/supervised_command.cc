@@ -167,7 +167,7 @@ void SupervisedCommand::OnFailedToStart(const UniqueFd& pidfd,
 void SupervisedCommand::OnRunning(UniqueFd pidfd) {
   Enter(State::kRunning);
   processes_.SetLeader(std::move(pidfd));
-  host_->loop->Watch(processes_.leader().get(), EPOLLIN,
+  host_->loop->Watch(processes_.leader().get(), EPOLLIN | EPOLLONESHOT,
                      [this](uint32_t) { OnExit(); });
   times_.Start(&record_);
   output_.NoteStart(record_.start_time_ns());
@@ -220,16 +220,15 @@ wire::ExecutionRecord SupervisedCommand::report() const {
 
 void SupervisedCommand::OnExit() {
   // A tracer inside may delay the reaping of a dead command for as long as it
-  // likes. Meanwhile the pidfd stays readable, so the loop would spin; it does
-  // not show when the tracer lets go, so a timer looks again.
-  host_->loop->Unwatch(processes_.leader().get());
+  // likes. The pidfd does not show when the tracer lets go, so a timer looks
+  // again.
   const std::optional<Reaped> reaped = Reap(processes_.leader().get(), WNOHANG);
   if (!reaped.has_value()) {
     reap_again_ = Timer(host_->timers, kReapRetry, [this] { OnExit(); });
     return;
   }
   reap_again_.Cancel();
-  processes_.SetLeader(UniqueFd());
+  host_->loop->Close(processes_.TakeLeader());
   timeouts_.OnExit();
   wire::Usage usage;
   SetUsage(processes_.group().Usage(), reaped->usage, &usage);
