@@ -41,7 +41,8 @@ class EventLoop final : public Timers {
   void Unwatch(int fd);
   // Unwatches and closes a descriptor of which there is no copy, in no process:
   // the kernel then ends its watch by itself. There may be a copy if it was
-  // watched with EPOLLONESHOT and was ready: such a watch does nothing any more.
+  // watched with EPOLLONESHOT and was ready: such a watch does nothing any
+  // more.
   void Close(UniqueFd fd);
 
   // Timers by the monotonic clock, for the loop's thread. See Timer for an

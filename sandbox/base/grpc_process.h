@@ -1,4 +1,4 @@
-// What a process of Corral sets before it uses gRPC.
+// Settings of a process of Corral that uses gRPC.
 //
 // Callable from any thread, also repeatedly; for the whole process.
 

@@ -1,7 +1,7 @@
 // Makes the records and logs of executions survive a crash of the host. Syncs
-// them in the background, since a disk may be slow: an end about 100 ms after it
-// was written, a start after 500 ms to 1.1 s, unless its command has ended by
-// then. A failure is reported to the storage status and retried.
+// them in the background, since a disk may be slow: an end about 100 ms after
+// it was written, a start after 500 ms to 1.1 s, unless its command has ended
+// by then. A failure is reported to the storage status and retried.
 //
 // Used on the event loop's thread only, and never makes it wait for the disk.
 // Files that are not synced when this is destroyed are left to the kernel.

@@ -102,8 +102,8 @@ int ManyParentsChildren(int, char**) {
   return 7;
 }
 
-// Ends as a zombie that only its tracer could reap; the tracer says so, and does
-// not reap it.
+// Ends as a zombie that only its tracer could reap; the tracer says so, and
+// does not reap it.
 int TracedEnd(int, char**) {
   const pid_t leader = ::getpid();
   int ready[2];

@@ -146,14 +146,18 @@ long Int80(long number, long a, long b, long c) {
 }
 
 // i386's numbers, which mean other calls on x86-64.
-int Foreign(int, char**) {
-  constexpr long kX32 = 0x40000000;
+int I386(int, char**) {
   Report("i386 getpid", Int80(20, 0, 0, 0));
   Report("i386 open", Int80(5, 0, 0, 0));
   Report("i386 mount", Int80(21, 0, 0, 0));
   Report("i386 socketcall", Int80(102, 1, 0, 0));
   Report("i386 socket(AF_VSOCK)", Int80(359, 40, 1, 0));
   Report("i386 ptrace", Int80(26, 0, 0, 0));
+  return 0;
+}
+
+int X32(int, char**) {
+  constexpr long kX32 = 0x40000000;
   Report("x32 getpid", ::syscall(kX32 | SYS_getpid));
   Report("x32 ptrace", ::syscall(kX32 | 521, 0, 0, 0, 0));
   Report("x32 ioctl", ::syscall(kX32 | 514, 0, 0, 0));
@@ -272,10 +276,14 @@ int CoreLimit(int, char**) {
 
 }  // namespace
 
-const Entry kSyscalls[] = {
-    {"refused", Refused},      {"absent", Absent},
-    {"foreign", Foreign},      {"namespaces", Namespaces},
-    {"identity", Identity},    {"priorities", Priorities},
-    {"core-limit", CoreLimit}, {nullptr, nullptr}};
+const Entry kSyscalls[] = {{"refused", Refused},
+                           {"absent", Absent},
+                           {"i386", I386},
+                           {"x32", X32},
+                           {"namespaces", Namespaces},
+                           {"identity", Identity},
+                           {"priorities", Priorities},
+                           {"core-limit", CoreLimit},
+                           {nullptr, nullptr}};
 
 }  // namespace payloads
