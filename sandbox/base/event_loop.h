@@ -40,9 +40,8 @@ class EventLoop final : public Timers {
   void SetEvents(int fd, uint32_t events);
   void Unwatch(int fd);
   // Unwatches and closes a descriptor of which there is no copy, in no process:
-  // the kernel then ends its watch by itself. There may be a copy if it was
-  // watched with EPOLLONESHOT and was ready: such a watch does nothing any
-  // more.
+  // the kernel then ends its watch by itself. A copy does no harm once a watch
+  // with EPOLLONESHOT has reported the descriptor: that watch is over.
   void Close(UniqueFd fd);
 
   // Timers by the monotonic clock, for the loop's thread. See Timer for an

@@ -98,6 +98,19 @@ TEST_F(EventLoopTest, ReportsNothingOfADescriptorThatItHasClosed) {
   EXPECT_EQ(log_, "");
 }
 
+TEST_F(EventLoopTest, ReportsNothingOfACopyOnceAOneShotWatchIsClosed) {
+  const UniqueFd copy(::fcntl(read_.get(), F_DUPFD_CLOEXEC, 0));
+  loop_->Watch(read_.get(), EPOLLIN | EPOLLONESHOT, [this](uint32_t) {
+    log_ += 'x';
+    loop_->Close(std::move(read_));
+    // Runs only if no descriptor is ready.
+    loop_->WhenIdle([this] { loop_->Stop(); });
+  });
+  Feed();
+  loop_->Run();
+  EXPECT_EQ(log_, "x");
+}
+
 TEST_F(EventLoopTest, ReportsOnlyTheEventsThatAreWatched) {
   loop_->Watch(read_.get(), 0, [this](uint32_t) {
     log_ += 'x';

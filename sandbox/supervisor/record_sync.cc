@@ -13,8 +13,8 @@ namespace {
 // The wait for further executions: a batch costs little more than one, and an
 // execution that is deleted meanwhile costs nothing.
 constexpr absl::Duration kGather = absl::Milliseconds(100);
-// The wait of a start, once or twice: most commands end meanwhile, and one sync
-// does for both records.
+// A start waits for one to two of these: most commands end meanwhile, and one
+// sync does for both records.
 constexpr absl::Duration kTerm = absl::Milliseconds(500);
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
 // Bounds how long the destructor waits, and the descriptors: as many files may
@@ -58,7 +58,7 @@ void RecordSync::Stop() {
 
 void RecordSync::SyncStart(const std::string& path) {
   starts_.insert(path);
-  ScheduleStarts();
+  UpdateTerm();
 }
 
 void RecordSync::SyncEnd(const std::string& path, std::string end,
@@ -90,8 +90,10 @@ void RecordSync::Schedule(absl::Duration delay) {
   }
 }
 
-void RecordSync::ScheduleStarts() {
-  if (!term_.pending() && !(starts_.empty() && earlier_starts_.empty())) {
+void RecordSync::UpdateTerm() {
+  if (starts_.empty() && earlier_starts_.empty()) {
+    term_.Cancel();
+  } else if (!term_.pending()) {
     term_ = Timer(timers_, kTerm, [this] { BeginTerm(); });
   }
 }
@@ -102,15 +104,13 @@ void RecordSync::BeginTerm() {
   }
   earlier_starts_ = std::exchange(starts_, {});
   Schedule(kGather);
-  ScheduleStarts();
+  UpdateTerm();
 }
 
 void RecordSync::ForgetStart(const std::string& path) {
   starts_.erase(path);
   earlier_starts_.erase(path);
-  if (starts_.empty() && earlier_starts_.empty()) {
-    term_.Cancel();
-  }
+  UpdateTerm();
 }
 
 void RecordSync::HandOver() {

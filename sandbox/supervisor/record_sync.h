@@ -77,8 +77,9 @@ class RecordSync {
   using Opened = std::map<std::string, DurableExecution>;
 
   void Schedule(absl::Duration delay);
-  void ScheduleStarts();
-  // Begins a new term for starts: those of the term before are to be synced.
+  // Keeps `term_` pending while starts wait.
+  void UpdateTerm();
+  // Hands on the starts that have waited for a whole term.
   void BeginTerm();
   void ForgetStart(const std::string& path);
   void HandOver();
@@ -105,11 +106,11 @@ class RecordSync {
   StorageStatus* const storage_;
   std::function<void(const std::string& path)> synced_ =
       [](const std::string&) {};
-  // Paths of executions whose start is not to be synced yet: those of this term
-  // and those of the one before.
+  // Paths of executions whose start waits: those that came in this term, and
+  // those that came in the one before.
   std::set<std::string> starts_;
   std::set<std::string> earlier_starts_;
-  // Pending while there are any.
+  // The end of this term.
   Timer term_;
   // The jobs to hand over.
   Jobs jobs_;

@@ -168,6 +168,7 @@ TEST_F(RecordSyncTest, SyncsOnceWhatEndsSoon) {
   sync_->Cancel(deleted.path());
   sync_->SyncEnd(ended.path(), end_);
   timers_.Advance(kGather);
+  EXPECT_EQ(functions_.size(), 1u);
   Work();
   EXPECT_TRUE(IsSynced("e1"));
   EXPECT_EQ(timers_.size(), 0u);

@@ -167,6 +167,8 @@ void SupervisedCommand::OnFailedToStart(const UniqueFd& pidfd,
 void SupervisedCommand::OnRunning(UniqueFd pidfd) {
   Enter(State::kRunning);
   processes_.SetLeader(std::move(pidfd));
+  // Once: the pidfd of a dead command stays readable until it is reaped, which
+  // a tracer may delay.
   host_->loop->Watch(processes_.leader().get(), EPOLLIN | EPOLLONESHOT,
                      [this](uint32_t) { OnExit(); });
   times_.Start(&record_);
