@@ -107,34 +107,40 @@ bool IsOfTheSystem(const std::string& path) {
                    path) != std::end(kSystemDirectories);
 }
 
-// True if the directories are the same, also where a bind mount gives one of
-// them a second path, or if that is not known.
-bool AreSame(const std::string& one, const std::string& other) {
-  struct stat first = {};
-  struct stat second = {};
-  return ::stat(one.c_str(), &first) != 0 ||
-         ::stat(other.c_str(), &second) != 0 ||
-         (first.st_dev == second.st_dev && first.st_ino == second.st_ino);
-}
+// A directory that a client names, looked up once.
+class Named {
+ public:
+  explicit Named(const std::string& path)
+      : path_(path), known_(::stat(path.c_str(), &status_) == 0) {}
 
-// True if `path` is `directory`, or above it.
-bool IsAtOrAbove(const std::string& path, std::string directory) {
-  while (directory.size() > 1) {
-    if (AreSame(path, directory)) {
-      return true;
-    }
-    directory.resize(std::max<size_t>(directory.rfind('/'), 1));
+  // True if it is `directory`, also where a bind mount gives it a second path,
+  // or if that is not known.
+  bool Is(const std::string& directory) const {
+    struct stat other = {};
+    return !known_ || ::stat(directory.c_str(), &other) != 0 ||
+           (status_.st_dev == other.st_dev && status_.st_ino == other.st_ino);
   }
-  return AreSame(path, "/");
-}
+  bool IsAtOrAbove(std::string directory) const {
+    while (directory.size() > 1) {
+      if (Is(directory)) {
+        return true;
+      }
+      directory.resize(std::max<size_t>(directory.rfind('/'), 1));
+    }
+    return Is("/");
+  }
+  // `directory` may be missing.
+  bool IsAtAboveOrBelow(const std::string& directory) const {
+    return sandbox::IsWithin(path_, directory) ||
+           sandbox::IsWithin(directory, path_) ||
+           (::access(directory.c_str(), F_OK) == 0 && IsAtOrAbove(directory));
+  }
 
-// The same or below, too. `directory` may be missing.
-bool IsAtAboveOrBelow(const std::string& path, const std::string& directory) {
-  return sandbox::IsWithin(path, directory) ||
-         sandbox::IsWithin(directory, path) ||
-         (::access(directory.c_str(), F_OK) == 0 &&
-          IsAtOrAbove(path, directory));
-}
+ private:
+  const std::string path_;
+  struct stat status_ = {};
+  const bool known_;
+};
 
 // True if this looks like the state directory of a corrald, or like the
 // directory of its socket.
@@ -249,20 +255,21 @@ absl::Status WorkspacePolicy::CheckLocal(const std::string& path,
 }
 
 absl::Status WorkspacePolicy::CheckOwn(const std::string& path) const {
+  const Named named(path);
   const std::string state = RealPath(options_.state_directory);
-  if (sandbox::IsWithin(path, state) || IsAtOrAbove(path, state)) {
+  if (sandbox::IsWithin(path, state) || named.IsAtOrAbove(state)) {
     return Refuse(path, absl::StrCat("a directory that is not at, above or "
                                      "below the server's state_dir, ",
                                      options_.state_directory));
   }
   const std::string& socket = options_.socket_directory;
-  if (IsAtOrAbove(path, RealPath(socket))) {
+  if (named.IsAtOrAbove(RealPath(socket))) {
     return Refuse(path, absl::StrCat("a directory that is not at or above that "
                                      "of the server's socket, ",
                                      socket));
   }
   for (const std::string& session : options_.session_directories) {
-    if (IsAtAboveOrBelow(path, RealPath(session))) {
+    if (named.IsAtAboveOrBelow(RealPath(session))) {
       return Refuse(path, absl::StrCat("a directory that is not at, above or "
                                        "below ",
                                        session,
