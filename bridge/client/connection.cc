@@ -94,10 +94,11 @@ grpc::ChannelArguments Arguments(const Timing& timing) {
   return arguments;
 }
 
-// Keeps gRPC from shutting down with its last object: that may wait 10 s for a
-// poller that a full socket needed (run_poller in tcp_posix.cc).
-void KeepGrpc() {
-  [[maybe_unused]] static const bool kept = [] {
+// Makes the settings of grpc_process.h, and keeps gRPC from shutting down with
+// its last object: that may wait 10 s for a poller that a full socket needed
+// (run_poller in tcp_posix.cc).
+void PrepareGrpc() {
+  [[maybe_unused]] static const bool prepared = [] {
     sandbox::PrepareForGrpc();
     ::grpc_init();
     return true;
@@ -209,7 +210,7 @@ absl::Status Reach(const ServerAddress& address, grpc::Channel& channel,
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(
     const ConnectOptions& options) {
-  KeepGrpc();
+  PrepareGrpc();
   ASSIGN_OR_RETURN(ServerAddress address, ResolveServerAddress(options.server));
   ASSIGN_OR_RETURN(const auto credentials, Credentials(address, options));
   std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(

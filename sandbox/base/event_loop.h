@@ -40,8 +40,8 @@ class EventLoop final : public Timers {
   void SetEvents(int fd, uint32_t events);
   void Unwatch(int fd);
   // Unwatches and closes a descriptor of which there is no copy, in no process:
-  // the kernel then ends its watch by itself. A copy does no harm once a watch
-  // with EPOLLONESHOT has reported the descriptor: that watch is over.
+  // the kernel then ends its watch by itself. With EPOLLONESHOT, a copy does no
+  // harm: the kernel reports it at most once more, and the loop ignores that.
   void Close(UniqueFd fd);
 
   // Timers by the monotonic clock, for the loop's thread. See Timer for an

@@ -111,6 +111,17 @@ TEST_F(EventLoopTest, ReportsNothingOfACopyOnceAOneShotWatchIsClosed) {
   EXPECT_EQ(log_, "x");
 }
 
+TEST_F(EventLoopTest, ReportsNothingOfACopyOfAOneShotWatchThatWasClosedEarly) {
+  const UniqueFd copy(::fcntl(read_.get(), F_DUPFD_CLOEXEC, 0));
+  loop_->Watch(read_.get(), EPOLLIN | EPOLLONESHOT,
+               [this](uint32_t) { log_ += 'x'; });
+  Feed();
+  loop_->Close(std::move(read_));
+  loop_->WhenIdle([this] { loop_->Stop(); });
+  loop_->Run();
+  EXPECT_EQ(log_, "");
+}
+
 TEST_F(EventLoopTest, ReportsOnlyTheEventsThatAreWatched) {
   loop_->Watch(read_.get(), 0, [this](uint32_t) {
     log_ += 'x';

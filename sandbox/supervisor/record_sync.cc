@@ -94,11 +94,11 @@ void RecordSync::UpdateTerm() {
   if (starts_.empty() && earlier_starts_.empty()) {
     term_.Cancel();
   } else if (!term_.pending()) {
-    term_ = Timer(timers_, kTerm, [this] { BeginTerm(); });
+    term_ = Timer(timers_, kTerm, [this] { EndTerm(); });
   }
 }
 
-void RecordSync::BeginTerm() {
+void RecordSync::EndTerm() {
   for (const std::string& path : earlier_starts_) {
     jobs_.try_emplace(path);
   }

@@ -48,8 +48,8 @@ class RecordSync {
     synced_ = std::move(synced);
   }
 
-  // Syncs the record of the start of the execution whose file is `path`. All
-  // executions are in one directory.
+  // Syncs the record of the start of the execution whose file is `path`, unless
+  // SyncEnd() or Cancel() comes first. All executions are in one directory.
   void SyncStart(const std::string& path);
   // Syncs its output and the record of its end, which is `end`. `silent` is its
   // file if its streams are known to hold no byte.
@@ -57,7 +57,8 @@ class RecordSync {
                std::shared_ptr<const ExecutionFile> silent = nullptr);
   // The execution is about to be deleted: from now on its files are not opened.
   void Cancel(const std::string& path);
-  // Syncs nothing any more. Called when all executions are about to be deleted.
+  // Syncs nothing any more. Called when all executions are about to be deleted,
+  // or the sandbox has failed; the kernel then writes what is not synced yet.
   void Stop();
 
  private:
@@ -80,7 +81,7 @@ class RecordSync {
   // Keeps `term_` pending while starts wait.
   void UpdateTerm();
   // Hands on the starts that have waited for a whole term.
-  void BeginTerm();
+  void EndTerm();
   void ForgetStart(const std::string& path);
   void HandOver();
   void OnDone(const Jobs& jobs, const Failures& failures);

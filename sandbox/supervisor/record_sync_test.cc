@@ -159,6 +159,31 @@ TEST_F(RecordSyncTest, SyncsTheStartOfACommandThatGoesOn) {
   EXPECT_EQ(timers_.size(), 0u);
 }
 
+TEST_F(RecordSyncTest, SyncsAStartInTimeThoughOthersStartAndEndMeanwhile) {
+  const ExecutionFiles files = MakeEnded("long");
+  const ExecutionFiles other = MakeEnded("short");
+  // It starts in the middle of a term.
+  sync_->SyncStart(other.path());
+  timers_.Advance(kTerm / 2);
+  sync_->SyncStart(files.path());
+  absl::Duration waited;
+  while (functions_.empty() && waited < absl::Seconds(10)) {
+    sync_->Cancel(other.path());
+    sync_->SyncStart(other.path());
+    timers_.Advance(kGather);
+    waited += kGather;
+  }
+  EXPECT_GE(waited, kTerm);
+  EXPECT_LE(waited, 2 * kTerm + kGather);
+  Work();
+}
+
+TEST_F(RecordSyncTest, ForgetsStartsWhenItStops) {
+  sync_->SyncStart(MakeEnded("e1").path());
+  sync_->Stop();
+  EXPECT_EQ(timers_.size(), 0u);
+}
+
 TEST_F(RecordSyncTest, SyncsOnceWhatEndsSoon) {
   const ExecutionFiles ended = MakeEnded("e1");
   const ExecutionFiles deleted = MakeEnded("e2");

@@ -230,6 +230,7 @@ void SupervisedCommand::OnExit() {
     return;
   }
   reap_again_.Cancel();
+  // The spawner may not have closed its copy yet; see OnRunning().
   host_->loop->Close(processes_.TakeLeader());
   timeouts_.OnExit();
   wire::Usage usage;
