@@ -31,21 +31,27 @@ bool IsShortage(int error) {
          error == ENOMEM;
 }
 
+// The bytes that may be on their way to a client. The kernel's default is less
+// than one chunk of output, and a socket takes more only when three quarters of
+// that are read: each chunk would be sent in two parts, between which the
+// server and the client wait for each other.
+constexpr int kSendBuffer = 512 << 10;
+
+bool IsUnixSocket(int connection) {
+  int domain = AF_UNSPEC;
+  socklen_t size = sizeof(domain);
+  return ::getsockopt(connection, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+         domain == AF_UNIX;
+}
+
 // Returns true if a user other than root and the server's own made the
 // connection, or a command that has the user id of the server. The socket's
 // mode prevents the first, unless its owner has changed the mode; that no
 // sandbox has the socket prevents the second.
 bool IsStranger(int connection) {
-  int domain = AF_UNSPEC;
-  socklen_t size = sizeof(domain);
   ucred peer = {};
-  socklen_t peer_size = sizeof(peer);
-  if (::getsockopt(connection, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 ||
-      domain != AF_UNIX) {
-    return false;
-  }
-  return ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) !=
-             0 ||
+  socklen_t size = sizeof(peer);
+  return ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
          (peer.uid != ::geteuid() && peer.uid != 0) ||
          (sandbox::CommandsAreThisUser() && sandbox::IsFromBelow(connection));
 }
@@ -112,8 +118,15 @@ bool Acceptor::AcceptSome(int socket) {
       // Other errors concern one connection, or mean that there is none.
       return !IsShortage(errno);
     }
-    if (!Admit(accepted)) {
+    const bool is_local = IsUnixSocket(accepted.get());
+    if (!Admit(accepted, is_local)) {
       continue;
+    }
+    if (is_local) {
+      // Not for TCP, whose buffers the kernel sizes itself. A kernel that
+      // allows less gives what it allows.
+      ::setsockopt(accepted.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer,
+                   sizeof(kSendBuffer));
     }
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
         connection;
@@ -124,8 +137,8 @@ bool Acceptor::AcceptSome(int socket) {
   return true;
 }
 
-bool Acceptor::Admit(const sandbox::UniqueFd& connection) {
-  if (IsStranger(connection.get())) {
+bool Acceptor::Admit(const sandbox::UniqueFd& connection, bool is_local) {
+  if (is_local && IsStranger(connection.get())) {
     LOG(WARNING) << "a connection of another user is closed";
     return false;
   }

@@ -53,8 +53,9 @@ class Acceptor {
   // if no descriptor is left.
   bool AcceptReady(const std::vector<pollfd>& polled);
   bool AcceptSome(int socket);
-  // Returns true if the connection may be served.
-  bool Admit(const sandbox::UniqueFd& connection);
+  // Returns true if the connection may be served. `is_local`: it came through a
+  // Unix socket.
+  bool Admit(const sandbox::UniqueFd& connection, bool is_local);
 
   const std::vector<int> sockets_;
   const Connections connections_;

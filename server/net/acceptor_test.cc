@@ -200,6 +200,21 @@ TEST_F(AcceptorTest, NoProgramThatTheServerStartsInheritsAConnection) {
   EXPECT_EQ(::fcntl(kept[0].get(), F_GETFD), FD_CLOEXEC);
 }
 
+TEST_F(AcceptorTest, LetsAChunkOfOutputBeOnItsWayToALocalClient) {
+  std::vector<UniqueFd> kept;
+  acceptor_ = std::make_unique<Acceptor>(
+      sockets_->fds(), std::make_unique<Keeper>(&kept), kMaxConnections);
+  ASSERT_THAT(acceptor_->Start(), IsOk());
+  const UniqueFd client = Connect();
+  char greeting = 0;
+  EXPECT_EQ(::read(client.get(), &greeting, 1), 1);
+  acceptor_->Stop();
+  ASSERT_EQ(kept.size(), 1);
+  const std::string chunk(256 << 10, 'x');
+  EXPECT_EQ(::send(kept[0].get(), chunk.data(), chunk.size(), MSG_DONTWAIT),
+            static_cast<ssize_t>(chunk.size()));
+}
+
 // Reports to the client what gRPC learns of its connection.
 class Reporter final : public grpc::experimental::ExternalConnectionAcceptor {
  public:
