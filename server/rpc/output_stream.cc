@@ -66,6 +66,13 @@ void OutputStream::Fail(const absl::Status& status) {
 }
 
 void OutputStream::OnChange() {
+  // The execution had the change under its lock before it told this stream, and
+  // OnWriteDone() looks at the execution, under that lock, after it has cleared
+  // writing_: so it finds the change if writing_ was still set here. The thread
+  // that tells streams never waits for one that passes output to gRPC.
+  if (writing_) {
+    return;
+  }
   MutexLock lock(&mutex_);
   MaybeAdvance();
 }

@@ -10,6 +10,7 @@
 #ifndef SERVER_RPC_OUTPUT_STREAM_H_
 #define SERVER_RPC_OUTPUT_STREAM_H_
 
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -95,7 +96,8 @@ class OutputStream final
   TimerQueue::TimePoint last_write_ ABSL_GUARDED_BY(mutex_);
   TimerQueue::Id heartbeat_timer_ ABSL_GUARDED_BY(mutex_) = 0;
   bool heartbeat_due_ ABSL_GUARDED_BY(mutex_) = false;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  // Set while mutex_ is held; OnChange() reads it without.
+  std::atomic<bool> writing_ = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   // True once Finish() was called.
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
