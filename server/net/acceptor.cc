@@ -34,7 +34,8 @@ bool IsShortage(int error) {
 // The bytes that may be on their way to a client. The kernel's default is less
 // than one chunk of output, and a socket takes more only when three quarters of
 // that are read: each chunk would be sent in two parts, between which the
-// server and the client wait for each other.
+// server and the client wait for each other. A client that does not read keeps
+// up to twice as much of the kernel's memory.
 constexpr int kSendBuffer = 512 << 10;
 
 bool IsUnixSocket(int connection) {
