@@ -162,7 +162,7 @@ TEST_F(RecordSyncTest, SyncsTheStartOfACommandThatGoesOn) {
 TEST_F(RecordSyncTest, SyncsAStartInTimeThoughOthersStartAndEndMeanwhile) {
   const ExecutionFiles files = MakeEnded("long");
   const ExecutionFiles other = MakeEnded("short");
-  // It starts in the middle of a term.
+  // The long one starts in the middle of a term.
   sync_->SyncStart(other.path());
   timers_.Advance(kTerm / 2);
   sync_->SyncStart(files.path());

@@ -230,7 +230,8 @@ void SupervisedCommand::OnExit() {
     return;
   }
   reap_again_.Cancel();
-  // The spawner may not have closed its copy yet; see OnRunning().
+  // The spawner may not have closed its copy yet, which does no harm to a watch
+  // with EPOLLONESHOT: see EventLoop::Close().
   host_->loop->Close(processes_.TakeLeader());
   timeouts_.OnExit();
   wire::Usage usage;

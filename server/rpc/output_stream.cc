@@ -66,10 +66,10 @@ void OutputStream::Fail(const absl::Status& status) {
 }
 
 void OutputStream::OnChange() {
-  // The execution had the change under its lock before it told this stream, and
-  // OnWriteDone() looks at the execution, under that lock, after it has cleared
-  // writing_: so it finds the change if writing_ was still set here. The thread
-  // that tells streams never waits for one that passes output to gRPC.
+  // OnWriteDone() clears writing_ and then looks at the execution, under the
+  // lock under which the change was made before this call. So if writing_ is
+  // set here, OnWriteDone() will find the change. This thread serves all
+  // sandboxes: it need not wait for mutex_ while gRPC gets output.
   if (writing_) {
     return;
   }
