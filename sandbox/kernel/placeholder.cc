@@ -41,15 +41,14 @@ class ActingUser {
   const int user_;
 };
 
-absl::Status MakeFile(int directory, const std::string& name,
-                      const char* content) {
-  const UniqueFd file(::openat(directory, name.c_str(),
-                               O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                               kFileMode));
+absl::StatusOr<UniqueFd> MakeFile(int directory, const std::string& name,
+                                  const char* content) {
+  UniqueFd file(::openat(directory, name.c_str(),
+                         O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode));
   const size_t size = std::strlen(content);
   if (file.valid() &&
       ::write(file.get(), content, size) == static_cast<ssize_t>(size)) {
-    return absl::OkStatus();
+    return file;
   }
   absl::Status failed =
       absl::ErrnoToStatus(errno, absl::StrCat("make the file ", name));
@@ -57,13 +56,6 @@ absl::Status MakeFile(int directory, const std::string& name,
     ::unlinkat(directory, name.c_str(), 0);
   }
   return failed;
-}
-
-absl::Status MakeDirectory(int directory, const std::string& name) {
-  return ::mkdirat(directory, name.c_str(), kDirectoryMode) == 0
-             ? absl::OkStatus()
-             : absl::ErrnoToStatus(errno,
-                                   absl::StrCat("make the directory ", name));
 }
 
 bool HasEntries(int directory) {
@@ -79,6 +71,20 @@ bool HasEntries(int directory) {
   }
   ::closedir(stream);
   return entries > 2;
+}
+
+absl::StatusOr<UniqueFd> MakeDirectory(int directory, const std::string& name) {
+  if (::mkdirat(directory, name.c_str(), kDirectoryMode) != 0) {
+    return absl::ErrnoToStatus(errno,
+                               absl::StrCat("make the directory ", name));
+  }
+  UniqueFd made(::openat(directory, name.c_str(),
+                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  // Who moves a directory of its own to this name takes the empty one away.
+  if (!made.valid() || HasEntries(made.get())) {
+    return absl::AbortedError(absl::StrCat(name, " was replaced"));
+  }
+  return made;
 }
 
 }  // namespace
@@ -105,9 +111,15 @@ absl::StatusOr<Placeholder> Placeholder::Make(int directory,
                                               const char* content,
                                               uint32_t owner) {
   const ActingUser acting(owner);
-  RETURN_IF_ERROR(content == nullptr ? MakeDirectory(directory, name)
-                                     : MakeFile(directory, name, content));
-  ASSIGN_OR_RETURN(Placeholder made, Open(directory, name));
+  ASSIGN_OR_RETURN(UniqueFd file, content == nullptr
+                                      ? MakeDirectory(directory, name)
+                                      : MakeFile(directory, name, content));
+  UniqueFd parent(::fcntl(directory, F_DUPFD_CLOEXEC, 0));
+  if (!parent.valid()) {
+    return absl::ErrnoToStatus(errno,
+                               absl::StrCat("dup(parent of ", name, ")"));
+  }
+  Placeholder made(std::move(parent), name, std::move(file));
   // The directory's default access control list may have changed the mode.
   if (::fchmod(made.file_.get(),
                content == nullptr ? kDirectoryMode : kFileMode) != 0) {
@@ -149,12 +161,12 @@ void Placeholder::Uncover() const {
   }
 }
 
-bool Placeholder::IsInPlace() const {
+bool Placeholder::IsAt(int directory, const std::string& name) const {
   struct stat own;
   struct stat named;
   return ::fstat(file_.get(), &own) == 0 &&
-         ::fstatat(directory_.get(), name_.c_str(), &named,
-                   AT_SYMLINK_NOFOLLOW) == 0 &&
+         ::fstatat(directory, name.c_str(), &named,
+                   AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) == 0 &&
          own.st_ino == named.st_ino && own.st_dev == named.st_dev;
 }
 

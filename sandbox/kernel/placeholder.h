@@ -22,7 +22,8 @@ class Placeholder {
  public:
   // Makes `name` in `directory` with the rights and the ids of the host's user
   // `owner`: a file with this content, of two bytes at most, or a directory if
-  // `content` is null. Fails with AlreadyExists if there is something.
+  // `content` is null. Fails with AlreadyExists if there is something, and with
+  // Aborted if another process replaces it at once.
   static absl::StatusOr<Placeholder> Make(int directory,
                                           const std::string& name,
                                           const char* content, uint32_t owner);
@@ -44,7 +45,10 @@ class Placeholder {
   void Uncover() const;
 
   // True if its name still leads to it.
-  bool IsInPlace() const;
+  bool IsInPlace() const { return IsAt(directory_.get(), name_); }
+  // True if `name` in `directory` leads to it, or, if `name` is empty, the
+  // descriptor `directory` itself.
+  bool IsAt(int directory, const std::string& name) const;
 
  private:
   Placeholder(UniqueFd directory, std::string name, UniqueFd file);

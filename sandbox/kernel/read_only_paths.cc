@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -87,17 +89,30 @@ bool ReadOnlyPaths::MayBeMissing(const std::vector<std::string>& names,
          repositories_.count(place) == 0;
 }
 
+bool ReadOnlyPaths::IsPlaceholder(const std::string& place, int directory,
+                                  const std::string& name) const {
+  const auto [first, last] = placeholders_.equal_range(place);
+  return std::any_of(first, last, [&](const auto& each) {
+    return each.second.IsAt(directory, name);
+  });
+}
+
+void ReadOnlyPaths::ForgetReplaced(const std::string& place) {
+  const auto [first, last] = placeholders_.equal_range(place);
+  for (auto each = first; each != last;) {
+    each =
+        each->second.IsInPlace() ? std::next(each) : placeholders_.erase(each);
+  }
+}
+
 absl::StatusOr<bool> ReadOnlyPaths::Fill(int directory,
                                          const std::string& place,
                                          const std::string& name,
                                          const char* content) {
-  const auto known = placeholders_.find(place);
-  if (known != placeholders_.end() && !known->second.IsInPlace()) {
-    placeholders_.erase(known);
-  }
+  ForgetReplaced(place);
   struct stat status;
   if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
-    if (placeholders_.count(place) == 0) {
+    if (!IsPlaceholder(place, directory, name)) {
       std::optional<Placeholder> found = Placeholder::Find(directory, name);
       if (found.has_value()) {
         placeholders_.emplace(place, *std::move(found));
@@ -155,9 +170,10 @@ absl::StatusOr<UniqueFd> ReadOnlyPaths::CoverPart(
   }
   RETURN_IF_ERROR(CheckCoverable(part, place));
   // A file or a placeholder on the way is protected in place of what could be
-  // below it.
+  // below it. Asks for the part that was opened: another process may have moved
+  // it to the name of a placeholder just now.
   const bool leads_on = i + 1 < names.size() && S_ISDIR(part.mode) &&
-                        placeholders_.count(place) == 0;
+                        !IsPlaceholder(place, part.fd.get(), "");
   if (leads_on && part.is_mount_point) {
     return std::move(part.fd);
   }

@@ -67,6 +67,12 @@ class ReadOnlyPaths {
   // Whether the part `i` of a path may be left out if nothing is at `place`.
   bool MayBeMissing(const std::vector<std::string>& names, size_t i,
                     const std::string& place) const;
+  // Whether `name` in `directory`, or the descriptor `directory` itself if
+  // `name` is empty, is a placeholder for `place`.
+  bool IsPlaceholder(const std::string& place, int directory,
+                     const std::string& name) const;
+  // Forgets the placeholders for `place` that something has replaced.
+  void ForgetReplaced(const std::string& place);
   // Sees that there is something at `place`, whose last part is `name` in
   // `directory`. Returns false if there is nothing, and no command can make
   // anything there.
@@ -77,8 +83,9 @@ class ReadOnlyPaths {
   std::string name_;
   std::vector<std::string> paths_;
   uint32_t user_;
-  // By their places. Removed with this object.
-  std::map<std::string, Placeholder> placeholders_;
+  // By their places, also those that the host has moved away with the directory
+  // above them. Removed with this object.
+  std::multimap<std::string, Placeholder> placeholders_;
   // The places of each .git that was there.
   std::set<std::string> repositories_;
 };

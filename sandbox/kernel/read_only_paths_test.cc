@@ -7,12 +7,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -44,6 +46,7 @@ std::string Outcome(int result) {
 
 constexpr char kReadOnly[] = "Read-only file system";
 constexpr char kBusy[] = "Device or resource busy";
+constexpr int kMoves = 1000;
 
 class ReadOnlyPathsTest : public OwnMountsTest {
  protected:
@@ -223,6 +226,52 @@ TEST_F(ReadOnlyPathsTest, AreCoveredAgainWhenTheHostHasReplacedThem) {
   EXPECT_EQ(Write(".git/config"), kReadOnly);
   EXPECT_EQ(Write(".git/hooks/x"), kReadOnly);
   EXPECT_EQ(Rename(".git", "moved"), kBusy);
+}
+
+TEST_F(ReadOnlyPathsTest, AreCoveredInTheRepositoryThatReplacesAnother) {
+  MakeRepository();
+  auto paths = Paths({".git/commondir", ".git/config"});
+  ASSERT_THAT(paths->Cover().status(), IsOk());
+  OnHost([this] {
+    EXPECT_EQ(Rename(".git", "old"), "done");
+    MakeRepository();
+  });
+  // The placeholder for .git/commondir went away with the old repository.
+  EXPECT_EQ(paths->Cover().value_or(0), 3);
+  EXPECT_EQ(Write(".git/commondir"), kReadOnly);
+  EXPECT_EQ(Write(".git/config"), kReadOnly);
+  EXPECT_EQ(Write(".git/index"), "done");
+  EXPECT_EQ(Write("old/commondir"), kReadOnly);
+  End(paths);
+  EXPECT_FALSE(fs::exists(Path(".git/commondir")));
+  EXPECT_FALSE(fs::exists(Path("old/commondir")));
+}
+
+TEST_F(ReadOnlyPathsTest, LeaveARepositoryWritableThatComesAndGoes) {
+  MakeRepository();
+  const auto paths = Paths({".git/config", ".git/hooks"});
+  ASSERT_THAT(paths->Cover().status(), IsOk());
+  std::atomic<bool> moving = true;
+  std::thread host([this, &moving] {
+    OnHost([this, &moving] {
+      for (int i = 0; i < kMoves; ++i) {
+        EXPECT_EQ(Rename(".git", "old"), "done");
+        // Until the placeholder, which the repository then replaces, is there.
+        while (!fs::exists(Path(".git"))) {
+        }
+        EXPECT_EQ(Rename("old", ".git"), "done");
+      }
+      moving = false;
+    });
+  });
+  while (moving) {
+    (void)paths->Cover();
+  }
+  host.join();
+  EXPECT_THAT(paths->Cover().status(), IsOk());
+  EXPECT_EQ(Write(".git/index"), "done");
+  EXPECT_EQ(Write(".git/config"), kReadOnly);
+  EXPECT_EQ(Write(".git/hooks/x"), kReadOnly);
 }
 
 TEST_F(ReadOnlyPathsTest, AreNotCoveredAgainWhenALinkTookTheirPlace) {
