@@ -80,8 +80,12 @@ absl::StatusOr<UniqueFd> MakeDirectory(int directory, const std::string& name) {
   }
   UniqueFd made(::openat(directory, name.c_str(),
                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  // Who moves a directory of its own to this name takes the empty one away.
-  if (!made.valid() || HasEntries(made.get())) {
+  if (!made.valid()) {
+    return absl::ErrnoToStatus(errno,
+                               absl::StrCat("open the directory ", name));
+  }
+  // A directory that is moved to this name takes the empty one away.
+  if (HasEntries(made.get())) {
     return absl::AbortedError(absl::StrCat(name, " was replaced"));
   }
   return made;
