@@ -84,7 +84,7 @@ absl::StatusOr<UniqueFd> MakeDirectory(int directory, const std::string& name) {
     return absl::ErrnoToStatus(errno,
                                absl::StrCat("open the directory ", name));
   }
-  // A directory that is moved to this name takes the empty one away.
+  // Another directory that was moved to this name has removed the new one.
   if (HasEntries(made.get())) {
     return absl::AbortedError(absl::StrCat(name, " was replaced"));
   }
@@ -115,14 +115,15 @@ absl::StatusOr<Placeholder> Placeholder::Make(int directory,
                                               const char* content,
                                               uint32_t owner) {
   const ActingUser acting(owner);
+  // Before anything is made that would be left behind.
+  UniqueFd parent(::fcntl(directory, F_DUPFD_CLOEXEC, 0));
+  if (!parent.valid()) {
+    return absl::ErrnoToStatus(
+        errno, absl::StrCat("keep the directory of ", name, " open"));
+  }
   ASSIGN_OR_RETURN(UniqueFd file, content == nullptr
                                       ? MakeDirectory(directory, name)
                                       : MakeFile(directory, name, content));
-  UniqueFd parent(::fcntl(directory, F_DUPFD_CLOEXEC, 0));
-  if (!parent.valid()) {
-    return absl::ErrnoToStatus(errno,
-                               absl::StrCat("dup(parent of ", name, ")"));
-  }
   Placeholder made(std::move(parent), name, std::move(file));
   // The directory's default access control list may have changed the mode.
   if (::fchmod(made.file_.get(),

@@ -23,7 +23,7 @@ class Placeholder {
   // Makes `name` in `directory` with the rights and the ids of the host's user
   // `owner`: a file with this content, of two bytes at most, or a directory if
   // `content` is null. Fails with AlreadyExists if there is something, and with
-  // Aborted if another process replaces it at once.
+  // Aborted if another process moved a directory to `name` meanwhile.
   static absl::StatusOr<Placeholder> Make(int directory,
                                           const std::string& name,
                                           const char* content, uint32_t owner);

@@ -170,8 +170,8 @@ absl::StatusOr<UniqueFd> ReadOnlyPaths::CoverPart(
   }
   RETURN_IF_ERROR(CheckCoverable(part, place));
   // A file or a placeholder on the way is protected in place of what could be
-  // below it. Asks for the part that was opened: another process may have moved
-  // it to the name of a placeholder just now.
+  // below it. Only the opened part can tell: since Exists(), another process
+  // may have replaced the placeholder by a repository.
   const bool leads_on = i + 1 < names.size() && S_ISDIR(part.mode) &&
                         !IsPlaceholder(place, part.fd.get(), "");
   if (leads_on && part.is_mount_point) {

@@ -253,16 +253,16 @@ TEST_F(ReadOnlyPathsTest, LeaveARepositoryWritableThatComesAndGoes) {
   ASSERT_THAT(paths->Cover().status(), IsOk());
   std::atomic<bool> moving = true;
   std::thread host([this, &moving] {
-    OnHost([this, &moving] {
+    OnHost([this] {
       for (int i = 0; i < kMoves; ++i) {
         EXPECT_EQ(Rename(".git", "old"), "done");
-        // Until the placeholder, which the repository then replaces, is there.
+        // Waits for the placeholder, which the repository then replaces.
         while (!fs::exists(Path(".git"))) {
         }
         EXPECT_EQ(Rename("old", ".git"), "done");
       }
-      moving = false;
     });
+    moving = false;
   });
   while (moving) {
     (void)paths->Cover();
