@@ -1,16 +1,18 @@
 #include "tests/benchmarks/bare_server.h"
 
-#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
+#include "sandbox/base/status_macros.h"
+#include "tests/benchmarks/bare_streams.h"
 #include "tests/benchmarks/corral.h"
 
 namespace tests {
@@ -30,65 +32,18 @@ class Hop : public corral::v1::AdminService::CallbackService {
   }
 };
 
-class ChunkWriter : public grpc::ServerWriteReactor<OutputEvent> {
- public:
-  explicit ChunkWriter(uint64_t bytes) : bytes_(bytes) {
-    event_.mutable_chunk()->set_stream(corral::v1::STDOUT);
-    event_.mutable_chunk()->set_data(std::string(kChunkBytes, '\0'));
-    Next();
-  }
-
-  void OnWriteDone(bool ok) override {
-    if (ok) {
-      Next();
-    } else {
-      Finish(grpc::Status::CANCELLED);
-    }
-  }
-  void OnDone() override { delete this; }
-
- private:
-  static constexpr uint64_t kChunkBytes = 256 << 10;
-
-  void Next() {
-    if (offset_ >= bytes_) {
-      Finish(grpc::Status::OK);
-      return;
-    }
-    event_.mutable_chunk()->set_offset(offset_);
-    offset_ += kChunkBytes;
-    StartWrite(&event_);
-  }
-
-  OutputEvent event_;
-  const uint64_t bytes_;
-  uint64_t offset_ = 0;
-};
-
-class Stream : public corral::v1::ExecutionService::CallbackService {
- public:
-  grpc::ServerWriteReactor<OutputEvent>* StreamOutput(
-      grpc::CallbackServerContext* /*context*/,
-      const corral::v1::StreamOutputRequest* request) override {
-    uint64_t bytes = 0;
-    // Text that is no number leaves 0: an empty stream.
-    (void)absl::SimpleAtoi(request->name(), &bytes);
-    return new ChunkWriter(bytes);
-  }
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<BareServer>> BareServer::Start(
     const std::string& socket) {
   std::unique_ptr<BareServer> bare(new BareServer);
   bare->admin_service_ = std::make_unique<Hop>();
-  bare->execution_service_ = std::make_unique<Stream>();
+  bare->streams_ = std::make_unique<BareStreams>();
   const std::string address = absl::StrCat("unix:", socket);
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials());
   builder.RegisterService(bare->admin_service_.get());
-  builder.RegisterService(bare->execution_service_.get());
+  builder.RegisterService(bare->streams_.get());
   bare->server_ = builder.BuildAndStart();
   if (bare->server_ == nullptr) {
     return absl::UnavailableError(absl::StrCat("cannot listen at ", address));
@@ -118,27 +73,25 @@ absl::StatusOr<absl::Duration> BareServer::TimeHop() {
   return elapsed;
 }
 
-absl::StatusOr<absl::Duration> BareServer::TimeStream(uint64_t bytes) {
+absl::Status BareServer::ReadStream(uint64_t bytes,
+                                    absl::FunctionRef<void()> on_first_byte) {
   grpc::ClientContext context;
   corral::v1::StreamOutputRequest request;
   request.set_name(absl::StrCat(bytes));
   auto reader = executions_->StreamOutput(&context, request);
   OutputEvent event;
-  absl::Time begin = absl::InfiniteFuture();
   uint64_t received = 0;
   while (reader->Read(&event)) {
-    begin = std::min(begin, absl::Now());
+    if (received == 0) {
+      on_first_byte();
+    }
     received += event.chunk().data().size();
   }
-  const absl::Duration elapsed = absl::Now() - begin;
-  const grpc::Status status = reader->Finish();
-  if (!status.ok()) {
-    return FromGrpc(status);
-  }
+  RETURN_IF_ERROR(FromGrpc(reader->Finish()));
   if (received != bytes) {
     return absl::DataLossError(absl::StrCat(received, " of ", bytes));
   }
-  return elapsed;
+  return absl::OkStatus();
 }
 
 }  // namespace tests

@@ -1,8 +1,9 @@
 // The reference for the cost of gRPC itself: a server in this process, on a
 // Unix socket, that only answers.
 //
-// GetServerInfo answers at once. StreamOutput sends as many bytes as the
-// request's name says, in chunks of 256 KiB, as corrald does, from memory.
+// GetServerInfo answers at once. StreamOutput sends bytes from memory.
+//
+// May be used by any thread.
 
 #ifndef TESTS_BENCHMARKS_BARE_SERVER_H_
 #define TESTS_BENCHMARKS_BARE_SERVER_H_
@@ -11,11 +12,14 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "corral/v1/admin.grpc.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
+#include "tests/benchmarks/bare_streams.h"
 
 namespace tests {
 
@@ -28,16 +32,17 @@ class BareServer {
 
   absl::StatusOr<absl::Duration> TimeHop();
 
-  // The time from the first chunk to the end of a stream of that many bytes, a
-  // multiple of 256 KiB. Used by any thread.
-  absl::StatusOr<absl::Duration> TimeStream(uint64_t bytes);
+  // Reads a stream of that many bytes. Calls `on_first_byte` once.
+  absl::Status ReadStream(uint64_t bytes,
+                          absl::FunctionRef<void()> on_first_byte);
+
+  BareStreams& streams() { return *streams_; }
 
  private:
   BareServer() = default;
 
   std::unique_ptr<corral::v1::AdminService::CallbackService> admin_service_;
-  std::unique_ptr<corral::v1::ExecutionService::CallbackService>
-      execution_service_;
+  std::unique_ptr<BareStreams> streams_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<corral::v1::AdminService::Stub> admin_;
   std::unique_ptr<corral::v1::ExecutionService::Stub> executions_;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -56,11 +57,11 @@ class Corral {
       const std::string& parent, const std::vector<std::string>& argv,
       absl::Duration* supervised = nullptr);
 
-  // Returns the time from the first byte to the end of the stream. The command
-  // must write exactly `bytes` bytes and wait for its reader.
-  absl::StatusOr<absl::Duration> TimeOutput(
-      const std::string& parent, const std::vector<std::string>& argv,
-      uint64_t bytes);
+  // Reads the output of a command, which must write exactly `bytes` bytes and
+  // wait for its reader. Calls `on_first_byte` once.
+  absl::Status ReadOutput(const std::string& parent,
+                          const std::vector<std::string>& argv, uint64_t bytes,
+                          absl::FunctionRef<void()> on_first_byte);
 
   corral::v1::ExecutionService::Stub& executions() { return *executions_; }
   corral::v1::SandboxService::Stub& sandboxes() { return *sandboxes_; }
@@ -80,7 +81,6 @@ class Corral {
     std::string execution;
     uint64_t bytes = 0;
     uint64_t acknowledged = 0;
-    absl::Time begin = absl::InfiniteFuture();
   };
 
   absl::StatusOr<Ran> Run(const std::string& parent,

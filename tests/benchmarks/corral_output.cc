@@ -1,15 +1,12 @@
 // The output of a command, read as a client reads it that must lose no byte.
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "sandbox/base/status_macros.h"
 #include "tests/benchmarks/corral.h"
@@ -18,9 +15,10 @@ namespace tests {
 
 using ::corral::v1::OutputEvent;
 
-absl::StatusOr<absl::Duration> Corral::TimeOutput(
-    const std::string& parent, const std::vector<std::string>& argv,
-    uint64_t bytes) {
+absl::Status Corral::ReadOutput(const std::string& parent,
+                                const std::vector<std::string>& argv,
+                                uint64_t bytes,
+                                absl::FunctionRef<void()> on_first_byte) {
   corral::v1::RunExecutionRequest request = MakeRequest(parent, argv);
   request.mutable_command()->mutable_output()->set_overflow(
       corral::v1::OutputPolicy::BLOCK);
@@ -29,16 +27,19 @@ absl::StatusOr<absl::Duration> Corral::TimeOutput(
   OutputEvent event;
   Received received;
   while (reader->Read(&event)) {
+    const bool first = received.bytes == 0;
     RETURN_IF_ERROR(Receive(event, received));
+    if (first && received.bytes > 0) {
+      on_first_byte();
+    }
   }
-  const absl::Duration elapsed = absl::Now() - received.begin;
   RETURN_IF_ERROR(FromGrpc(reader->Finish()));
   RETURN_IF_ERROR(CheckEnd(event));
   if (received.bytes != bytes) {
     return absl::DataLossError(
         absl::StrCat(received.bytes, " bytes of ", bytes));
   }
-  return elapsed;
+  return absl::OkStatus();
 }
 
 absl::Status Corral::Receive(const OutputEvent& event, Received& received) {
@@ -49,7 +50,6 @@ absl::Status Corral::Receive(const OutputEvent& event, Received& received) {
   if (!event.has_chunk()) {
     return absl::OkStatus();
   }
-  received.begin = std::min(received.begin, absl::Now());
   if (event.chunk().offset() != received.bytes) {
     return absl::DataLossError(
         absl::StrCat("no output at offset ", received.bytes));

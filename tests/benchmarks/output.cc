@@ -1,15 +1,23 @@
-#include <algorithm>
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/blocking_counter.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/base/unique_fd.h"
 #include "tests/benchmarks/crowd.h"
 #include "tests/benchmarks/figures.h"
 #include "tests/benchmarks/samples.h"
@@ -27,48 +35,94 @@ struct Load {
   Goal goal;
 };
 
-// Transfers all streams at once, and returns MB/s. `transfer` returns the time
-// of one stream from its first byte to its end; the slowest one counts, so that
-// the start of a command does not.
-template <typename Transfer>
-absl::StatusOr<double> Rate(const Load& load, Transfer transfer) {
-  std::vector<absl::StatusOr<absl::Duration>> times(
-      load.streams, absl::UnknownError("not transferred"));
-  std::vector<std::thread> threads;
-  const absl::Time begin = absl::Now();
-  for (size_t i = 0; i < load.streams; ++i) {
-    threads.emplace_back([&, i] { times[i] = transfer(i); });
+// While it exists, each byte_source waits with its second write.
+class GateLock {
+ public:
+  static absl::StatusOr<GateLock> Take(const std::string& path) {
+    sandbox::UniqueFd file(
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    if (!file.valid() || ::flock(file.get(), LOCK_EX) != 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("flock ", path));
+    }
+    return GateLock(std::move(file));
   }
+
+ private:
+  explicit GateLock(sandbox::UniqueFd file) : file_(std::move(file)) {}
+
+  sandbox::UniqueFd file_;
+};
+
+// Transfers all streams at once, and returns MB/s. `transfer` calls a function
+// at the first byte of a stream, and then waits. When all of them have begun,
+// `release` lets them go on, and the clock starts: the start of commands and
+// calls does not count.
+absl::StatusOr<double> Rate(
+    const Load& load, absl::FunctionRef<void()> release,
+    absl::FunctionRef<absl::Status(size_t, absl::FunctionRef<void()>)>
+        transfer) {
+  std::vector<absl::Status> ends(load.streams);
+  absl::BlockingCounter waited_for(static_cast<int>(load.streams));
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < load.streams; ++i) {
+    threads.emplace_back([&, i] {
+      bool begun = false;
+      const auto begin = [&] {
+        waited_for.DecrementCount();
+        begun = true;
+      };
+      ends[i] = transfer(i, begin);
+      if (!begun) {
+        begin();
+      }
+    });
+  }
+  waited_for.Wait();
+  const absl::Time begin = absl::Now();
+  release();
   for (std::thread& thread : threads) {
     thread.join();
   }
-  const absl::Duration all = absl::Now() - begin;
-  absl::Duration slowest = absl::ZeroDuration();
-  for (const absl::StatusOr<absl::Duration>& time : times) {
-    RETURN_IF_ERROR(time.status());
-    slowest = std::max(slowest, *time);
+  const absl::Duration time = absl::Now() - begin;
+  for (const absl::Status& end : ends) {
+    RETURN_IF_ERROR(end);
   }
-  // Several streams do not begin together; then everything counts.
   return static_cast<double>(load.streams * load.bytes) / 1e6 /
-         absl::ToDoubleSeconds(load.streams == 1 ? slowest : all);
+         absl::ToDoubleSeconds(time);
+}
+
+absl::StatusOr<double> BareRate(const Setting& setting, const Load& load) {
+  setting.bare.streams().Hold();
+  return Rate(
+      load, [&] { setting.bare.streams().Release(); },
+      [&](size_t, absl::FunctionRef<void()> on_first_byte) {
+        return setting.bare.ReadStream(load.bytes, on_first_byte);
+      });
+}
+
+absl::StatusOr<double> CorralRate(const Setting& setting,
+                                  const std::vector<std::string>& sandboxes,
+                                  const Load& load) {
+  const std::string gate = setting.workspace + "/gate";
+  ASSIGN_OR_RETURN(std::optional<GateLock> lock, GateLock::Take(gate));
+  const std::vector<std::string> command = {setting.workspace + "/byte_source",
+                                            absl::StrCat(load.bytes), gate};
+  return Rate(
+      load, [&] { lock.reset(); },
+      [&](size_t i, absl::FunctionRef<void()> on_first_byte) {
+        return setting.corral.ReadOutput(sandboxes[i % sandboxes.size()],
+                                         command, load.bytes, on_first_byte);
+      });
 }
 
 absl::Status Measure(const Setting& setting,
                      const std::vector<std::string>& sandboxes,
                      const Load& load) {
-  const std::vector<std::string> command = {
-      "head", "-c", absl::StrCat(load.bytes), "/dev/zero"};
   Samples bare;
   Samples corral;
   for (int round = 0; round < load.rounds; ++round) {
-    ASSIGN_OR_RETURN(const double reference, Rate(load, [&](size_t) {
-                       return setting.bare.TimeStream(load.bytes);
-                     }));
-    ASSIGN_OR_RETURN(const double output, Rate(load, [&](size_t i) {
-                       return setting.corral.TimeOutput(
-                           sandboxes[i % sandboxes.size()], command,
-                           load.bytes);
-                     }));
+    ASSIGN_OR_RETURN(const double reference, BareRate(setting, load));
+    ASSIGN_OR_RETURN(const double output, CorralRate(setting, sandboxes, load));
     bare.Add(reference);
     corral.Add(output);
   }
@@ -82,7 +136,7 @@ absl::Status Measure(const Setting& setting,
 absl::Status MeasureOutput(const Setting& setting) {
   constexpr size_t kSandboxes = 8;
   Crowd crowd(setting.corral);
-  RETURN_IF_ERROR(crowd.Grow(kSandboxes).status());
+  RETURN_IF_ERROR(crowd.Grow(kSandboxes, setting.workspace).status());
   RETURN_IF_ERROR(Measure(
       setting, {crowd.names().front()},
       {"1 GiB of a command's output", "a bare gRPC stream, 256 KiB chunks", 1,
