@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "corral/config/v1/server_config.pb.h"
 #include "grpcpp/server.h"
-#include "sandbox/base/callback_pulse.h"
+#include "sandbox/base/callback_threads.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/client/supervisor_launcher.h"
 #include "sandbox/kernel/isolation.h"
@@ -96,7 +96,7 @@ class Daemon {
   ScreenService screen_service_;
   PortService port_service_;
   Listener* listener_ = nullptr;
-  const sandbox::CallbackPulse pulse_;
+  const sandbox::CallbackThreads callback_threads_;
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -26,7 +26,7 @@
 #include "bridge/client/port_listener.h"
 #include "bridge/client/published_port.h"
 #include "grpcpp/support/status.h"
-#include "sandbox/base/callback_pulse.h"
+#include "sandbox/base/callback_threads.h"
 #include "sandbox/base/event_loop.h"
 
 namespace client {
@@ -86,7 +86,7 @@ class PortForwarder {
   };
   std::map<ForwardedConnection*, Open> open_;
   bool ending_ = false;
-  const sandbox::CallbackPulse pulse_;
+  const sandbox::CallbackThreads callback_threads_;
   std::thread thread_;
 };
 

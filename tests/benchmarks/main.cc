@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "grpcpp/grpcpp.h"
-#include "sandbox/base/callback_pulse.h"
+#include "sandbox/base/callback_threads.h"
 #include "sandbox/base/status_macros.h"
 #include "tests/benchmarks/bare_server.h"
 #include "tests/benchmarks/corral.h"
@@ -135,7 +135,7 @@ absl::Status Measure() {
 int main(int argc, char** argv) {
   absl::SetProgramUsageMessage("Measures a corrald. See tests/benchmarks/run.");
   absl::ParseCommandLine(argc, argv);
-  const sandbox::CallbackPulse pulse;
+  const sandbox::CallbackThreads callback_threads;
   if (const absl::Status status = tests::Measure(); !status.ok()) {
     std::cerr << status << std::endl;
     return 1;

@@ -21,7 +21,7 @@
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
 #include "corral/v1/sandbox.grpc.pb.h"
-#include "sandbox/base/callback_pulse.h"
+#include "sandbox/base/callback_threads.h"
 
 namespace bridge {
 
@@ -117,7 +117,7 @@ class ServerCalls {
   PollLoop* const loop_;
   const absl::Duration patience_;
   int outstanding_ = 0;
-  const sandbox::CallbackPulse pulse_;
+  const sandbox::CallbackThreads callback_threads_;
   Connector connector_;
 };
 
