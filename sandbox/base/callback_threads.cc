@@ -21,11 +21,15 @@ namespace {
 // Half of the time after which a thread sleeps, in case that this one is late.
 constexpr std::chrono::milliseconds kInterval(500);
 
+// After this time a pulse waits for a callback that blocks, or for a thread
+// that could not be made.
+constexpr std::chrono::seconds kOverdue(1);
+
 // gRPC counts the same cores. Machines with more were not measured.
 constexpr long kFewCores = 2;
 
-// True while an object of this process holds a thread. The last one of them
-// must not be held.
+// True while an object of this process holds a thread. If both threads were
+// held, no callback would run.
 std::atomic<bool> holds{false};
 
 // A call that fails, with its end on one of gRPC's threads.
@@ -40,7 +44,7 @@ class FailingCall {
     request_ = grpc::ByteBuffer(&nothing, 1);
   }
 
-  // `end` is called once. This object must live until it returns.
+  // `end` is called once. This object must live until then.
   void Start(grpc::GenericStub& nowhere, std::function<void()> end) {
     nowhere.UnaryCall(&context_, "/pulse", grpc::StubOptions(), &request_,
                       &response_,
@@ -61,6 +65,7 @@ CallbackThreads::~CallbackThreads() {
   {
     MutexLock lock(&mutex_);
     stop_ = true;
+    Release();
     mutex_.Signal();
   }
   thread_.join();
@@ -79,21 +84,17 @@ void CallbackThreads::Run() {
 
 void CallbackThreads::Hold(grpc::GenericStub& nowhere,
                            absl::FunctionRef<void()> during) {
-  bool release = false;
   bool over = false;
-  // Pulses must not wake the thread.
-  CondVar released;
   FailingCall call;
-  call.Start(nowhere, [&] {
+  call.Start(nowhere, [this, &over] {
     MutexLock lock(&mutex_);
-    released.Await(&mutex_, [&release] { return release; });
+    released_.Await(
+        &mutex_, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return release_; });
     over = true;
     mutex_.Signal();
   });
   during();
   MutexLock lock(&mutex_);
-  release = true;
-  released.SignalOne();
   mutex_.Await([&over] { return over; });
 }
 
@@ -116,7 +117,17 @@ void CallbackThreads::Pulse(grpc::GenericStub& nowhere) {
     mutex_.Signal();
   });
   MutexLock lock(&mutex_);
+  mutex_.AwaitUntil(std::chrono::steady_clock::now() + kOverdue,
+                    [&over] { return over; });
+  if (!over) {
+    Release();
+  }
   mutex_.Await([&over] { return over; });
+}
+
+void CallbackThreads::Release() {
+  release_ = true;
+  released_.SignalOne();
 }
 
 bool CallbackThreads::stopped() {

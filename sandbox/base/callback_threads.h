@@ -3,17 +3,18 @@
 // gRPC 1.51 has clamp(cores / 2, 2, 16) such threads
 // (src/cpp/common/completion_queue_cc.cc, CallbackAlternativeCQ).
 //
-// One that gets no event for 1 s sleeps for 100 ms, in which it takes none. If
-// all sleep at once, which follows if their last events were close together, a
-// call or an answer has to wait. A pulse is an event: a call that fails at
-// once, since its channel leads nowhere. Whichever thread takes it stays awake
-// until the next one.
+// A thread that gets no event for 1 s sleeps for 100 ms, in which it takes
+// none. If all sleep at once, which follows if their last events were close
+// together, a call or an answer has to wait. A pulse is an event: a call that
+// fails at once, since its channel leads nowhere. Whichever thread takes it
+// stays awake until the next one.
 //
 // Two threads wake each other for almost every event, since one polls for both.
-// With two cores this takes more time than the second thread saves, so one of
-// them is held in a callback, and the other one serves alone: in corrald, a
-// command then costs a third of the switches between threads. So a callback
-// must not block, nor wait for another one.
+// With at most two cores this takes more time than the second thread saves.
+// There one of them is held in a callback, and the other one serves alone: in
+// corrald, a command then wakes gRPC's threads a third as often. A callback
+// must not block and must not wait for another callback. If one does for 1 s,
+// the held thread is released for good.
 
 #ifndef SANDBOX_BASE_CALLBACK_THREADS_H_
 #define SANDBOX_BASE_CALLBACK_THREADS_H_
@@ -27,10 +28,10 @@
 
 namespace sandbox {
 
+// Must not be destroyed on one of gRPC's threads. Of several objects in a
+// process, the first one holds a thread, and no other one does after it.
 class CallbackThreads {
  public:
-  // Pulses until it is destroyed. With at most two cores it also holds a
-  // thread, unless another object in this process does.
   CallbackThreads();
   ~CallbackThreads();
   CallbackThreads(const CallbackThreads&) = delete;
@@ -38,16 +39,19 @@ class CallbackThreads {
 
  private:
   void Run();
-  // Pulses until stopped() is true.
   void PulseUntilStopped(grpc::GenericStub& nowhere);
   // Calls `during` while one of gRPC's threads is held.
   void Hold(grpc::GenericStub& nowhere, absl::FunctionRef<void()> during);
   // Returns when the call is over.
   void Pulse(grpc::GenericStub& nowhere);
+  void Release() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool stopped();
 
   Mutex mutex_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  bool release_ ABSL_GUARDED_BY(mutex_) = false;
+  // Pulses must not wake the held thread.
+  CondVar released_;
   std::thread thread_;
 };
 

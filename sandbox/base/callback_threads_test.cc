@@ -6,12 +6,16 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <set>
+#include <functional>
 #include <string>
 #include <thread>
 
+#include "grpcpp/client_context.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/slice.h"
+#include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/mutex.h"
 
@@ -79,42 +83,77 @@ TEST(CallbackThreadsTest, OneOfTheThreadsForCallbacksIsAlwaysAwake) {
   GTEST_SKIP() << "this machine is too busy to watch the threads";
 }
 
-// The thread on which a call that fails at once ends.
-std::thread::id ThreadOfACallback(grpc::GenericStub& nowhere) {
-  grpc::ClientContext context;
-  const grpc::Slice nothing;
-  grpc::ByteBuffer request(&nothing, 1);
-  grpc::ByteBuffer response;
-  Mutex mutex;
-  std::thread::id thread;
-  nowhere.UnaryCall(&context, "/call", grpc::StubOptions(), &request, &response,
-                    [&](const grpc::Status&) {
-                      MutexLock lock(&mutex);
-                      thread = std::this_thread::get_id();
-                      mutex.Signal();
-                    });
-  MutexLock lock(&mutex);
-  mutex.Await([&] { return thread != std::thread::id(); });
-  return thread;
-}
+// Calls that fail at once, with their ends on gRPC's threads.
+class Calls {
+ public:
+  // Returns when `end` has run.
+  void Make(const std::function<void()>& end) {
+    grpc::ClientContext context;
+    const grpc::Slice nothing;
+    grpc::ByteBuffer request(&nothing, 1);
+    grpc::ByteBuffer response;
+    Mutex mutex;
+    bool over = false;
+    nowhere_.UnaryCall(&context, "/call", grpc::StubOptions(), &request,
+                       &response, [&](const grpc::Status&) {
+                         end();
+                         MutexLock lock(&mutex);
+                         over = true;
+                         mutex.Signal();
+                       });
+    MutexLock lock(&mutex);
+    mutex.Await([&] { return over; });
+  }
+
+  std::thread::id Thread() {
+    std::thread::id thread;
+    Make([&thread] { thread = std::this_thread::get_id(); });
+    return thread;
+  }
+
+ private:
+  grpc::GenericStub nowhere_{grpc::CreateChannel("", nullptr)};
+};
 
 TEST(CallbackThreadsTest, OneServesAloneWhereThereAreTwoCores) {
   if (!HasTwoCores()) {
     GTEST_SKIP() << "this machine has more than two cores";
   }
   const CallbackThreads callback_threads;
-  // Holds none, so that a thread is left.
+  // Only one of the two holds a thread, so that one is left.
   const CallbackThreads others;
-  grpc::GenericStub nowhere(grpc::CreateChannel("", nullptr));
-  std::thread::id last;
+  Calls calls;
   // The first calls may come before a thread is held.
-  for (int same = 0; same < 1000; ++same) {
-    const std::thread::id thread = ThreadOfACallback(nowhere);
-    if (thread != last) {
-      same = 0;
-      last = thread;
-    }
+  int alone = 0;
+  std::thread::id last;
+  for (int i = 0; i < 100'000 && alone < 5'000; ++i) {
+    const std::thread::id thread = calls.Thread();
+    alone = thread == last ? alone + 1 : 0;
+    last = thread;
   }
+  EXPECT_EQ(alone, 5'000);
+}
+
+TEST(CallbackThreadsTest, ACallbackThatWaitsForAnotherOneGetsIt) {
+  const CallbackThreads callback_threads;
+  Calls calls;
+  for (int i = 0; i < 100; ++i) {
+    calls.Thread();
+  }
+  Mutex mutex;
+  bool second = false;
+  std::thread other([&] {
+    calls.Make([&] {
+      MutexLock lock(&mutex);
+      second = true;
+      mutex.Signal();
+    });
+  });
+  calls.Make([&] {
+    MutexLock lock(&mutex);
+    mutex.Await([&] { return second; });
+  });
+  other.join();
 }
 
 TEST(CallbackThreadsTest, CanBeDestroyedAtAnyTime) {
