@@ -96,7 +96,8 @@ class Daemon {
   ScreenService screen_service_;
   PortService port_service_;
   Listener* listener_ = nullptr;
-  const sandbox::CallbackThreads callback_threads_;
+  const sandbox::CallbackThreads callback_threads_{
+      sandbox::CallbackThreads::Service::kAlone};
   std::unique_ptr<grpc::Server> server_;
 };
 

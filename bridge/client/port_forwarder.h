@@ -86,7 +86,8 @@ class PortForwarder {
   };
   std::map<ForwardedConnection*, Open> open_;
   bool ending_ = false;
-  const sandbox::CallbackThreads callback_threads_;
+  const sandbox::CallbackThreads callback_threads_{
+      sandbox::CallbackThreads::Service::kShared};
   std::thread thread_;
 };
 

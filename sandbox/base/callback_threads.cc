@@ -59,7 +59,8 @@ class FailingCall {
 
 }  // namespace
 
-CallbackThreads::CallbackThreads() : thread_([this] { Run(); }) {}
+CallbackThreads::CallbackThreads(Service service)
+    : service_(service), thread_([this] { Run(); }) {}
 
 CallbackThreads::~CallbackThreads() {
   {
@@ -74,7 +75,8 @@ CallbackThreads::~CallbackThreads() {
 void CallbackThreads::Run() {
   // A channel without credentials fails every call.
   grpc::GenericStub nowhere(grpc::CreateChannel("", nullptr));
-  if (::sysconf(_SC_NPROCESSORS_CONF) <= kFewCores && !holds.exchange(true)) {
+  if (service_ == Service::kAlone &&
+      ::sysconf(_SC_NPROCESSORS_CONF) <= kFewCores && !holds.exchange(true)) {
     Hold(nowhere, [&] { PulseUntilStopped(nowhere); });
     holds = false;
   } else {

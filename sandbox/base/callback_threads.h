@@ -10,11 +10,11 @@
 // stays awake until the next one.
 //
 // Two threads wake each other for almost every event, since one polls for both.
-// With at most two cores this takes more time than the second thread saves.
-// There one of them is held in a callback, and the other one serves alone: in
-// corrald, a command then wakes gRPC's threads a third as often. A callback
-// must not block and must not wait for another callback. If one does for 1 s,
-// the held thread is released for good.
+// In a server with at most two cores this takes more time than the second
+// thread saves. There one of them is held in a callback, and the other one
+// serves alone: in corrald, a command then wakes gRPC's threads a third as
+// often. A callback must not block and must not wait for another callback. If
+// one does for 1 s, the held thread is released for good.
 
 #ifndef SANDBOX_BASE_CALLBACK_THREADS_H_
 #define SANDBOX_BASE_CALLBACK_THREADS_H_
@@ -28,11 +28,19 @@
 
 namespace sandbox {
 
-// Must not be destroyed on one of gRPC's threads. Of several objects in a
-// process, the first one holds a thread, and no other one does after it.
+// Must not be destroyed on one of gRPC's threads.
 class CallbackThreads {
  public:
-  CallbackThreads();
+  enum class Service {
+    // All threads take events.
+    kShared,
+    // With at most two cores, one of them takes all events. Of several such
+    // objects in a process, the first one holds a thread, and no other one does
+    // after it.
+    kAlone,
+  };
+
+  explicit CallbackThreads(Service service);
   ~CallbackThreads();
   CallbackThreads(const CallbackThreads&) = delete;
   CallbackThreads& operator=(const CallbackThreads&) = delete;
@@ -47,6 +55,7 @@ class CallbackThreads {
   void Release() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool stopped();
 
+  const Service service_;
   Mutex mutex_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool release_ ABSL_GUARDED_BY(mutex_) = false;

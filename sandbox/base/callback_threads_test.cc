@@ -71,7 +71,7 @@ bool ExpectOneAwake() {
 }
 
 TEST(CallbackThreadsTest, OneOfTheThreadsForCallbacksIsAlwaysAwake) {
-  const CallbackThreads callback_threads;
+  const CallbackThreads callback_threads(CallbackThreads::Service::kAlone);
   while (CountThreads().all == 0) {
     std::this_thread::yield();
   }
@@ -119,9 +119,9 @@ TEST(CallbackThreadsTest, OneServesAloneWhereThereAreTwoCores) {
   if (!HasTwoCores()) {
     GTEST_SKIP() << "this machine has more than two cores";
   }
-  const CallbackThreads callback_threads;
+  const CallbackThreads callback_threads(CallbackThreads::Service::kAlone);
   // Only one of the two holds a thread, so that one is left.
-  const CallbackThreads others;
+  const CallbackThreads others(CallbackThreads::Service::kAlone);
   Calls calls;
   // The first calls may come before a thread is held.
   int alone = 0;
@@ -135,7 +135,7 @@ TEST(CallbackThreadsTest, OneServesAloneWhereThereAreTwoCores) {
 }
 
 TEST(CallbackThreadsTest, ACallbackThatWaitsForAnotherOneGetsIt) {
-  const CallbackThreads callback_threads;
+  const CallbackThreads callback_threads(CallbackThreads::Service::kAlone);
   Calls calls;
   for (int i = 0; i < 100; ++i) {
     calls.Thread();
@@ -158,7 +158,7 @@ TEST(CallbackThreadsTest, ACallbackThatWaitsForAnotherOneGetsIt) {
 
 TEST(CallbackThreadsTest, CanBeDestroyedAtAnyTime) {
   for (int i = 0; i < 300; ++i) {
-    const CallbackThreads callback_threads;
+    const CallbackThreads callback_threads(CallbackThreads::Service::kAlone);
     if (i % 2 == 0) {
       while (CountThreads().all == 0) {
         std::this_thread::yield();

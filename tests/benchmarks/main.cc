@@ -135,7 +135,8 @@ absl::Status Measure() {
 int main(int argc, char** argv) {
   absl::SetProgramUsageMessage("Measures a corrald. See tests/benchmarks/run.");
   absl::ParseCommandLine(argc, argv);
-  const sandbox::CallbackThreads callback_threads;
+  const sandbox::CallbackThreads callback_threads(
+      sandbox::CallbackThreads::Service::kShared);
   if (const absl::Status status = tests::Measure(); !status.ok()) {
     std::cerr << status << std::endl;
     return 1;

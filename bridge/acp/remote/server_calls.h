@@ -117,7 +117,8 @@ class ServerCalls {
   PollLoop* const loop_;
   const absl::Duration patience_;
   int outstanding_ = 0;
-  const sandbox::CallbackThreads callback_threads_;
+  const sandbox::CallbackThreads callback_threads_{
+      sandbox::CallbackThreads::Service::kShared};
   Connector connector_;
 };
 
