@@ -21,7 +21,7 @@ namespace {
 // Half of the time after which a thread sleeps, in case that this one is late.
 constexpr std::chrono::milliseconds kInterval(500);
 
-// After this time a pulse waits for a callback that blocks, or for a thread
+// A pulse that takes longer waits for a callback that blocks, or for a thread
 // that could not be made.
 constexpr std::chrono::seconds kOverdue(1);
 
