@@ -23,6 +23,8 @@
 namespace client {
 namespace {
 
+// A server that ends while it starts is noticed at once.
+constexpr absl::Duration kStartTimeout = absl::Seconds(30);
 constexpr absl::Duration kConnectTimeout = absl::Seconds(10);
 constexpr absl::Duration kRestartTimeout = absl::Seconds(5);
 constexpr absl::Duration kReconnectInterval = absl::Milliseconds(50);
@@ -110,9 +112,8 @@ std::chrono::system_clock::time_point ToDeadline(absl::Time time) {
 }
 
 // Makes a call, because gRPC reports only to calls why a channel does not
-// connect.
-absl::Status WhyNotConnected(const ServerAddress& address,
-                             grpc::Channel& channel) {
+// connect. OK if the server answers after all.
+absl::Status TryACall(const ServerAddress& address, grpc::Channel& channel) {
   grpc::ClientContext context;
   context.set_deadline(ToDeadline(absl::Now() + absl::Seconds(1)));
   corral::v1::ServerInfo info;
@@ -120,10 +121,11 @@ absl::Status WhyNotConnected(const ServerAddress& address,
       corral::v1::AdminService::NewStub(
           std::shared_ptr<grpc::Channel>(&channel, [](grpc::Channel*) {}))
           ->GetServerInfo(&context, {}, &info));
+  if (status.ok()) {
+    return absl::OkStatus();
+  }
   return absl::UnavailableError(
-      absl::StrCat("no server at ", address.text, ": ",
-                   status.ok() ? "the connection was closed immediately"
-                               : status.message()));
+      absl::StrCat("no server at ", address.text, ": ", status.message()));
 }
 
 // Waits in every state: gRPC reads the first bytes of a new connection only
@@ -140,8 +142,7 @@ bool BecomesReady(grpc::Channel& channel, absl::Time deadline) {
 }
 
 // OK for HOST:PORT, where only a connection shows whether a server listens.
-absl::Status EnsureListening(const ServerAddress& address,
-                             absl::Time deadline) {
+absl::Status EnsureListening(const ServerAddress& address) {
   if (address.socket_path.empty()) {
     return absl::OkStatus();
   }
@@ -159,7 +160,8 @@ absl::Status EnsureListening(const ServerAddress& address,
                                                address.text, "; ",
                                                program.status().message()));
   }
-  return EnsureLocalServer(address.socket_path, *program, deadline);
+  return EnsureLocalServer(address.socket_path, *program,
+                           absl::Now() + kStartTimeout);
 }
 
 // False if there was never a server at the socket: its directory is missing.
@@ -172,8 +174,8 @@ bool MayBeRestarting(const ServerAddress& address) {
 // Tries for kReconnectInterval. False: no connection yet, which a later attempt
 // may change; an error: no server listens.
 absl::StatusOr<bool> TryToConnect(const ServerAddress& address,
-                                  grpc::Channel& channel, absl::Time deadline) {
-  RETURN_IF_ERROR(EnsureListening(address, deadline));
+                                  grpc::Channel& channel) {
+  RETURN_IF_ERROR(EnsureListening(address));
   grpc::experimental::ChannelResetConnectionBackoff(&channel);
   return BecomesReady(channel, absl::Now() + kReconnectInterval);
 }
@@ -181,10 +183,10 @@ absl::StatusOr<bool> TryToConnect(const ServerAddress& address,
 // Connects for the first time. Allows for a server that is being restarted.
 absl::Status Reach(const ServerAddress& address, grpc::Channel& channel,
                    const Timing& timing) {
-  const absl::Time begin = timing.now();
+  absl::Time begin = timing.now();
+  bool listened = false;
   for (;;) {
-    const absl::StatusOr<bool> connected =
-        TryToConnect(address, channel, absl::Now() + kConnectTimeout);
+    const absl::StatusOr<bool> connected = TryToConnect(address, channel);
     if (connected.ok() && *connected) {
       return absl::OkStatus();
     }
@@ -197,11 +199,16 @@ absl::Status Reach(const ServerAddress& address, grpc::Channel& channel,
       absl::SleepFor(kListenInterval);
       continue;
     }
+    // The time in which a server starts is not a time in which it is silent.
+    if (!std::exchange(listened, true)) {
+      begin = timing.now();
+      continue;
+    }
     // A connection in progress may only be slow; a failed one was refused.
     const bool refused =
         channel.GetState(false) == GRPC_CHANNEL_TRANSIENT_FAILURE;
     if (elapsed > (refused ? kRestartTimeout : kConnectTimeout)) {
-      return WhyNotConnected(address, channel);
+      return TryACall(address, channel);
     }
   }
 }
@@ -234,8 +241,7 @@ Connection::Connection(ServerAddress address, Timing timing,
 bool Connection::Reconnect(absl::Time deadline,
                            const std::function<bool()>& abandoned) {
   while (timing_.now() < deadline && !abandoned()) {
-    const absl::StatusOr<bool> connected =
-        TryToConnect(address_, *channel_, absl::Now() + kConnectTimeout);
+    const absl::StatusOr<bool> connected = TryToConnect(address_, *channel_);
     if (connected.ok() && *connected) {
       return true;
     }

@@ -46,9 +46,9 @@ struct ConnectOptions {
 
 class Connection {
  public:
-  // Waits up to 10 s for the server to answer, and up to 5 s for a server that
-  // is being restarted to listen again: on a socket whose directory exists, or
-  // at HOST:PORT. Unavailable: no server answers; the message says what was
+  // Waits up to 10 s for a server that listens to answer, up to 5 s for one that
+  // is being restarted to listen again (on a socket whose directory exists, or
+  // at HOST:PORT), and up to 30 s for one that it starts to listen. Unavailable: no server answers; the message says what was
   // tried. InvalidArgument: a bad address, or HOST:PORT without certificates.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(
       const ConnectOptions& options);

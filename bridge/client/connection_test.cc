@@ -1,10 +1,12 @@
 #include "bridge/client/connection.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -17,7 +19,10 @@
 #include "absl/time/time.h"
 #include "bridge/client/resource_name.h"
 #include "bridge/client/timing.h"
+#include "corral/v1/admin.grpc.pb.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
+#include "grpcpp/server_posix.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 #include "tests/fakes/fake_execution.h"
@@ -28,6 +33,7 @@
 namespace client {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -150,7 +156,48 @@ TEST_F(ConnectionTest, WaitsForASlowServerForTenSeconds) {
   EXPECT_THAT(Open(Options("unix:" + path_)),
               StatusIs(absl::StatusCode::kUnavailable,
                        StartsWith("no server at unix:" + path_ + ": ")));
-  EXPECT_EQ(reads_, 5);
+  EXPECT_EQ(reads_, 7);
+}
+
+// A server that is started on demand listens at the end of the first attempt.
+TEST_F(ConnectionTest, TheTimeOfTheFirstAttemptDoesNotCount) {
+  const sandbox::UniqueFd listener = Listen();
+  ConnectOptions options = Options("unix:" + path_);
+  options.timing.now = [this, now = options.timing.now] {
+    return reads_ == 0 ? now() : now() + absl::Hours(1);
+  };
+  EXPECT_THAT(Open(options), StatusIs(absl::StatusCode::kUnavailable, _));
+  EXPECT_EQ(reads_, 7);
+}
+
+class AnsweringAdmin : public corral::v1::AdminService::Service {
+  grpc::Status GetServerInfo(grpc::ServerContext*,
+                             const corral::v1::GetServerInfoRequest*,
+                             corral::v1::ServerInfo*) override {
+    return grpc::Status::OK;
+  }
+};
+
+TEST_F(ConnectionTest, TakesAServerThatAnswersInTheLastMoment) {
+  AnsweringAdmin admin;
+  const std::unique_ptr<grpc::Server> server =
+      grpc::ServerBuilder().RegisterService(&admin).BuildAndStart();
+  const sandbox::UniqueFd listener = Listen();
+  ::fcntl(listener.get(), F_SETFL, O_NONBLOCK);
+  ConnectOptions options = Options("unix:" + path_);
+  options.timing.now = [&, now = options.timing.now] {
+    if (reads_ == 6) {
+      int connection = -1;
+      while ((connection = ::accept4(listener.get(), nullptr, nullptr,
+                                     SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+        grpc::AddInsecureChannelFromFd(server.get(), connection);
+      }
+    }
+    return now();
+  };
+  EXPECT_THAT(Open(options), IsOk());
+  EXPECT_EQ(reads_, 7);
+  server->Shutdown(std::chrono::system_clock::now());
 }
 
 std::unique_ptr<Connection> Connect(const std::string& address,
