@@ -49,25 +49,23 @@ absl::Status StrangeChildren::Watch() {
   if (!signals_.valid()) {
     return absl::ErrnoToStatus(errno, "signalfd");
   }
-  loop_->Watch(signals_.get(), EPOLLIN, [this](uint32_t) { OnSignal(); });
+  // A pending signal hides later ones, until a look makes way for them.
+  loop_->Watch(signals_.get(), EPOLLIN | EPOLLET,
+               [this](uint32_t) { LookLater(); });
   return absl::OkStatus();
 }
 
-void StrangeChildren::OnSignal() {
-  signalfd_siginfo info;
-  (void)!::read(signals_.get(), &info, sizeof(info));
-  // Looks only after the pidfds that are ready now or soon: the watcher of a
-  // command reaps it first, so only other children are left.
-  LookLater();
-}
-
 void StrangeChildren::LookLater() {
+  // The watcher of a command reaps it meanwhile, so only other children are
+  // left.
   if (!next_look_.pending()) {
     next_look_ = Timer(timers_, kRest, [this] { Look(); });
   }
 }
 
 void StrangeChildren::Look() {
+  signalfd_siginfo info;
+  (void)!::read(signals_.get(), &info, sizeof(info));
   for (int i = 0; i < kMaxChildren; ++i) {
     const pid_t pid = EndedChild();
     if (pid == 0) {

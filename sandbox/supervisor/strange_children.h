@@ -45,8 +45,9 @@ class StrangeChildren {
     std::function<bool(absl::AnyInvocable<void()>)> await_starts;
   };
 
-  // The time between the end of a child and a look, and between two looks.
-  static constexpr absl::Duration kRest = absl::Milliseconds(1);
+  // The time between the end of a child and a look, and between two looks. One
+  // look is enough for several short commands.
+  static constexpr absl::Duration kRest = absl::Milliseconds(10);
 
   // `loop` outlives this, and does not run after it. `timers` is the loop,
   // except in tests.
@@ -59,7 +60,6 @@ class StrangeChildren {
   absl::Status Watch();
 
  private:
-  void OnSignal();
   void LookLater();
   void Look();
   // Returns false if it cannot be known yet whether the child is strange.
