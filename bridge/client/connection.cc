@@ -23,7 +23,7 @@
 namespace client {
 namespace {
 
-// A server that ends while it starts is noticed at once.
+// Long, since the wait ends early if the server dies.
 constexpr absl::Duration kStartTimeout = absl::Seconds(30);
 constexpr absl::Duration kConnectTimeout = absl::Seconds(10);
 constexpr absl::Duration kRestartTimeout = absl::Seconds(5);
@@ -121,7 +121,7 @@ absl::Status TryACall(const ServerAddress& address, grpc::Channel& channel) {
       corral::v1::AdminService::NewStub(
           std::shared_ptr<grpc::Channel>(&channel, [](grpc::Channel*) {}))
           ->GetServerInfo(&context, {}, &info));
-  if (status.ok()) {
+  if (status.ok() || channel.GetState(false) == GRPC_CHANNEL_READY) {
     return absl::OkStatus();
   }
   return absl::UnavailableError(
@@ -142,7 +142,8 @@ bool BecomesReady(grpc::Channel& channel, absl::Time deadline) {
 }
 
 // OK for HOST:PORT, where only a connection shows whether a server listens.
-absl::Status EnsureListening(const ServerAddress& address) {
+absl::Status EnsureListening(const ServerAddress& address,
+                             absl::Time deadline) {
   if (address.socket_path.empty()) {
     return absl::OkStatus();
   }
@@ -160,8 +161,7 @@ absl::Status EnsureListening(const ServerAddress& address) {
                                                address.text, "; ",
                                                program.status().message()));
   }
-  return EnsureLocalServer(address.socket_path, *program,
-                           absl::Now() + kStartTimeout);
+  return EnsureLocalServer(address.socket_path, *program, deadline);
 }
 
 // False if there was never a server at the socket: its directory is missing.
@@ -171,11 +171,13 @@ bool MayBeRestarting(const ServerAddress& address) {
   return directory.empty() || ::access(directory.c_str(), F_OK) == 0;
 }
 
-// Tries for kReconnectInterval. False: no connection yet, which a later attempt
+// Starts a server if need be, which must listen within `start_timeout`, then
+// tries for kReconnectInterval. False: no connection yet, which a later attempt
 // may change; an error: no server listens.
 absl::StatusOr<bool> TryToConnect(const ServerAddress& address,
-                                  grpc::Channel& channel) {
-  RETURN_IF_ERROR(EnsureListening(address));
+                                  grpc::Channel& channel,
+                                  absl::Duration start_timeout) {
+  RETURN_IF_ERROR(EnsureListening(address, absl::Now() + start_timeout));
   grpc::experimental::ChannelResetConnectionBackoff(&channel);
   return BecomesReady(channel, absl::Now() + kReconnectInterval);
 }
@@ -186,7 +188,8 @@ absl::Status Reach(const ServerAddress& address, grpc::Channel& channel,
   absl::Time begin = timing.now();
   bool listened = false;
   for (;;) {
-    const absl::StatusOr<bool> connected = TryToConnect(address, channel);
+    const absl::StatusOr<bool> connected =
+        TryToConnect(address, channel, kStartTimeout);
     if (connected.ok() && *connected) {
       return absl::OkStatus();
     }
@@ -241,7 +244,8 @@ Connection::Connection(ServerAddress address, Timing timing,
 bool Connection::Reconnect(absl::Time deadline,
                            const std::function<bool()>& abandoned) {
   while (timing_.now() < deadline && !abandoned()) {
-    const absl::StatusOr<bool> connected = TryToConnect(address_, *channel_);
+    const absl::StatusOr<bool> connected =
+        TryToConnect(address_, *channel_, kConnectTimeout);
     if (connected.ok() && *connected) {
       return true;
     }

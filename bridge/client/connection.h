@@ -46,10 +46,11 @@ struct ConnectOptions {
 
 class Connection {
  public:
-  // Waits up to 10 s for a server that listens to answer, up to 5 s for one that
-  // is being restarted to listen again (on a socket whose directory exists, or
-  // at HOST:PORT), and up to 30 s for one that it starts to listen. Unavailable: no server answers; the message says what was
-  // tried. InvalidArgument: a bad address, or HOST:PORT without certificates.
+  // A server that listens has 10 s to answer. One that is being restarted has
+  // 5 s to listen again (on a socket whose directory exists, or at HOST:PORT),
+  // and one that this call starts has 30 s to listen. Unavailable: no server
+  // answers; the message says what was tried. InvalidArgument: a bad address,
+  // or HOST:PORT without certificates.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(
       const ConnectOptions& options);
 

@@ -23,7 +23,7 @@ class Connector {
   // `loop` must outlive this object.
   Connector(PollLoop* loop, client::ConnectOptions options);
   // Waits for a thread that connects. The first connection to a server that
-  // hangs takes 11 s.
+  // hangs takes 11 s, and up to 30 s more if the server is started for it.
   ~Connector();
 
   Connector(const Connector&) = delete;
