@@ -47,12 +47,6 @@ wire::SandboxSpec ProfileOnly(const wire::SandboxSpec& spec) {
   return profile;
 }
 
-// Without root, mounts below a workspace appear in it as they are when it is
-// lent, so it is lent when the sandbox is requested.
-bool IsCompletedAhead(const wire::SandboxSpec& spec) {
-  return !CommandsAreThisUser() && CanBeCompletedAhead(spec);
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LocalSupervisorLauncher>>
@@ -67,6 +61,7 @@ LocalSupervisorLauncher::LocalSupervisorLauncher(
     std::unique_ptr<EventLoop> loop, UniqueFd image)
     : loop_(std::move(loop)),
       image_(std::move(image)),
+      commands_are_this_user_(CommandsAreThisUser()),
       thread_([this] { loop_->Run(); }),
       provider_([this] { Provide(); }) {}
 
@@ -265,7 +260,6 @@ SupervisorProcess LocalSupervisorLauncher::TakeSpareOf(
     } else if (!lacked) {
       make_at_ = now + kSpareDelay;
     }
-    mutex_.Signal();
   }
   return IsAlive(spare) ? std::move(spare) : SupervisorProcess();
 }
@@ -273,7 +267,9 @@ SupervisorProcess LocalSupervisorLauncher::TakeSpareOf(
 SupervisorProcess LocalSupervisorLauncher::TakeSpare(
     const wire::SandboxSpec& spec) {
   SupervisorProcess spare;
-  if (IsCompletedAhead(spec)) {
+  // Without root, mounts below a workspace appear in it as they are when it is
+  // lent, so it is lent when the sandbox is requested.
+  if (!commands_are_this_user_ && CanBeCompletedAhead(spec)) {
     spare = TakeSpareOf(ShapeOf(spec));
   }
   return spare.socket.valid() ? std::move(spare)
@@ -289,6 +285,7 @@ absl::StatusOr<SupervisorProcess> LocalSupervisorLauncher::ReplaceSupervisor(
     stale = spares_.Forget(ShapeOf(spec).SerializeAsString());
   }
   SupervisorProcess spare = TakeSpareOf(ProfileOnly(spec));
+  mutex_.Signal();
   if (spare.socket.valid()) {
     return spare;
   }
@@ -308,12 +305,12 @@ std::unique_ptr<SupervisorConnection> LocalSupervisorLauncher::Create(
     none->FailCreation(
         WithFailure(wire::Reply::SHORTAGE, std::move(process).status()),
         std::move(created));
+    mutex_.Signal();
     return none;
   }
   if (!prepared) {
     MutexLock lock(&mutex_);
     can_start_ = true;
-    mutex_.Signal();
   }
   std::unique_ptr<LocalSupervisorConnection> connection =
       Connect(std::move(process->socket), observer);
@@ -321,6 +318,8 @@ std::unique_ptr<SupervisorConnection> LocalSupervisorLauncher::Create(
       spec, std::move(process->pidfd),
       prepared ? kSparePatience : SandboxCreation::kFreshPatience,
       [this, spec] { return ReplaceSupervisor(spec); }, std::move(created));
+  // After the request, since to wake a thread takes long.
+  mutex_.Signal();
   return connection;
 }
 

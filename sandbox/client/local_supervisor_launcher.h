@@ -66,7 +66,8 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
       wire::SandboxSpec::Profile profile);
   // Starts one that is a spare of this shape as soon as it has answered.
   absl::StatusOr<SupervisorProcess> StartSpare(const Shape& shape);
-  // Returns a spare that lives, or one without a socket.
+  // Returns a spare that lives, or one without a socket. Callers signal mutex_
+  // when it has got its request, so that Provide() plans another one.
   SupervisorProcess TakeSpare(const wire::SandboxSpec& spec);
   SupervisorProcess TakeSpareOf(const wire::SandboxSpec& shape);
   // Returns another supervisor after one that has ended.
@@ -95,6 +96,7 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   const std::unique_ptr<EventLoop> loop_;
   // See MakeSupervisorImage().
   const UniqueFd image_;
+  const bool commands_are_this_user_;
   std::atomic<bool> let_go_ = false;
   std::thread thread_;
   Mutex mutex_;

@@ -99,8 +99,10 @@ void Supervisor::CreateSandbox(uint64_t request_id,
     return;
   }
   wire::FromSupervisor reply = ReplyOf(request_id, claimed);
+  // Lives until the reply is sent: to unmap memory takes long.
+  const ConstructionTimes times = std::exchange(construction_.times, {});
   if (claimed.ok()) {
-    trace_ = std::exchange(construction_.times, {}).ToWire();
+    trace_ = times.ToWire();
     *reply.mutable_reply()->mutable_trace() = trace_;
   }
   control_.Send(std::move(reply));

@@ -46,15 +46,15 @@ bool IsUnixSocket(int connection) {
 }
 
 // Returns true if a user other than root and the server's own made the
-// connection, or a command that has the user id of the server. The socket's
-// mode prevents the first, unless its owner has changed the mode; that no
-// sandbox has the socket prevents the second.
-bool IsStranger(int connection) {
+// connection, or a command, if these have the user id of the server. The
+// socket's mode prevents the first, unless its owner has changed the mode; that
+// no sandbox has the socket prevents the second.
+bool IsStranger(int connection, bool commands_are_this_user) {
   ucred peer = {};
   socklen_t size = sizeof(peer);
   return ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
          (peer.uid != ::geteuid() && peer.uid != 0) ||
-         (sandbox::CommandsAreThisUser() && sandbox::IsFromBelow(connection));
+         (commands_are_this_user && sandbox::IsFromBelow(connection));
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ bool Acceptor::AcceptSome(int socket) {
 }
 
 bool Acceptor::Admit(const sandbox::UniqueFd& connection, bool is_local) {
-  if (is_local && IsStranger(connection.get())) {
+  if (is_local && IsStranger(connection.get(), commands_are_this_user_)) {
     LOG(WARNING) << "a connection of another user is closed";
     return false;
   }

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "grpcpp/server_builder.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/kernel/user_namespace.h"
 #include "server/net/open_connections.h"
 
 namespace server {
@@ -37,6 +38,7 @@ class Acceptor {
            size_t max_connections)
       : sockets_(std::move(sockets)),
         connections_(std::move(connections)),
+        commands_are_this_user_(sandbox::CommandsAreThisUser()),
         open_(max_connections) {}
   ~Acceptor() { Stop(); }
 
@@ -59,6 +61,7 @@ class Acceptor {
 
   const std::vector<int> sockets_;
   const Connections connections_;
+  const bool commands_are_this_user_;
   // Used by the thread.
   OpenConnections open_;
   bool is_full_ = false;

@@ -1,5 +1,6 @@
 #include "server/runtime/thread_timer_queue.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -69,23 +70,37 @@ void ThreadTimerQueue::Cancel(Id id) {
   }
   const auto function = functions_.find(Key(time->second, id));
   dropped = std::move(function->second);
+  if (function == functions_.begin()) {
+    kept_look_ = std::min(kept_look_, time->second);
+  }
   functions_.erase(function);
   times_.erase(time);
+}
+
+TimerQueue::TimePoint ThreadTimerQueue::NextLook() const {
+  return functions_.empty()
+             ? kept_look_
+             : std::min(kept_look_, functions_.begin()->first.first);
 }
 
 void ThreadTimerQueue::Run() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
-    if (functions_.empty()) {
-      next_look_ = TimePoint::max();
+    next_look_ = NextLook();
+    if (next_look_ == TimePoint::max()) {
       changed_.wait(lock);
       continue;
     }
+    const TimePoint now = Now();
+    if (next_look_ > now) {
+      changed_.wait_until(lock, next_look_);
+      continue;
+    }
+    if (kept_look_ <= now) {
+      kept_look_ = TimePoint::max();
+    }
     const auto first = functions_.begin();
-    const TimePoint when = first->first.first;
-    if (when > Now()) {
-      next_look_ = when;
-      changed_.wait_until(lock, when);
+    if (first == functions_.end() || first->first.first > now) {
       continue;
     }
     next_look_ = TimePoint::min();

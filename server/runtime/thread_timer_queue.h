@@ -33,6 +33,7 @@ class ThreadTimerQueue final : public TimerQueue {
   using Key = std::pair<TimePoint, Id>;
 
   void Run();
+  TimePoint NextLook() const;
 
   // A std::mutex, since sandbox::Mutex cannot wait until a point in time.
   std::mutex mutex_;
@@ -42,6 +43,10 @@ class ThreadTimerQueue final : public TimerQueue {
   Id last_id_ = 0;
   // The latest time at which the thread looks again.
   TimePoint next_look_ = TimePoint::min();
+  // The time of a cancelled function. The thread looks then nevertheless, so
+  // that a later function does not have to wake it now: most functions are
+  // cancelled, and others with the same delay follow them.
+  TimePoint kept_look_ = TimePoint::max();
   bool stopping_ = false;
   // Declared last, since it uses the other members.
   std::thread thread_;

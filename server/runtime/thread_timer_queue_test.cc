@@ -83,6 +83,24 @@ TEST(ThreadTimerQueueTest, NeverRunsACancelledFunction) {
   EXPECT_FALSE(ran);
 }
 
+// The queue still looks at the time of the cancelled function.
+TEST(ThreadTimerQueueTest, RunsOthersInTimeAfterOneIsCancelled) {
+  ThreadTimerQueue queue;
+  for (const absl::Duration cancelled :
+       {absl::ZeroDuration(), absl::Milliseconds(2), absl::Hours(1)}) {
+    const TimerQueue::Id id = queue.RunAfter(cancelled, [] {});
+    queue.Cancel(id);
+    for (const absl::Duration delay :
+         {absl::Milliseconds(1), absl::Milliseconds(3)}) {
+      const TimerQueue::TimePoint begin = queue.Now();
+      std::promise<TimerQueue::TimePoint> ran;
+      queue.RunAfter(delay, [&] { ran.set_value(queue.Now()); });
+      EXPECT_GE(ran.get_future().get() - begin,
+                absl::ToChronoNanoseconds(delay));
+    }
+  }
+}
+
 TEST(ThreadTimerQueueTest, AFunctionMayAddAndCancelOthers) {
   ThreadTimerQueue queue;
   std::promise<void> done;

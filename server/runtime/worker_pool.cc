@@ -39,19 +39,25 @@ void WorkerPool::Stop() {
 }
 
 void WorkerPool::Run(absl::AnyInvocable<void()> job) {
-  MutexLock lock(&mutex_);
-  if (!stopping_) {
+  {
+    MutexLock lock(&mutex_);
+    if (stopping_) {
+      return;
+    }
     jobs_.push_back(std::move(job));
-    came_.SignalOne();
   }
+  came_.SignalOne();
 }
 
 void WorkerPool::RunNext(absl::AnyInvocable<void()> job) {
-  MutexLock lock(&mutex_);
-  if (!stopping_) {
+  {
+    MutexLock lock(&mutex_);
+    if (stopping_) {
+      return;
+    }
     jobs_.push_front(std::move(job));
-    came_.SignalOne();
   }
+  came_.SignalOne();
 }
 
 void WorkerPool::AwaitIdle() {
