@@ -1,8 +1,14 @@
 #include "tests/benchmarks/bare_server.h"
 
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -12,53 +18,51 @@
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "sandbox/base/status_macros.h"
-#include "tests/benchmarks/bare_streams.h"
+#include "tests/benchmarks/bare_service.h"
 #include "tests/benchmarks/corral.h"
 
 namespace tests {
-namespace {
 
 using ::corral::v1::OutputEvent;
 
-class Hop : public corral::v1::AdminService::CallbackService {
- public:
-  grpc::ServerUnaryReactor* GetServerInfo(
-      grpc::CallbackServerContext* context,
-      const corral::v1::GetServerInfoRequest* /*request*/,
-      corral::v1::ServerInfo* /*response*/) override {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
-  }
-};
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<BareServer>> BareServer::Start(
     const std::string& socket) {
-  std::unique_ptr<BareServer> bare(new BareServer);
-  bare->admin_service_ = std::make_unique<Hop>();
-  bare->streams_ = std::make_unique<BareStreams>();
   const std::string address = absl::StrCat("unix:", socket);
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials());
-  builder.RegisterService(bare->admin_service_.get());
-  builder.RegisterService(bare->streams_.get());
-  bare->server_ = builder.BuildAndStart();
-  if (bare->server_ == nullptr) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return absl::ErrnoToStatus(errno, "socketpair");
+  }
+  sandbox::UniqueFd mine(ends[0]);
+  sandbox::UniqueFd its(ends[1]);
+  const pid_t process = ::fork();
+  if (process < 0) {
+    return absl::ErrnoToStatus(errno, "fork");
+  }
+  if (process == 0) {
+    mine.Reset();
+    ::_exit(ServeBare(address, its.get()) ? 0 : 1);
+  }
+  std::unique_ptr<BareServer> bare(new BareServer(process, std::move(mine)));
+  its.Reset();
+  RETURN_IF_ERROR(bare->Connect(address));
+  return bare;
+}
+
+absl::Status BareServer::Connect(const std::string& address) {
+  char ready = 0;
+  if (::recv(control_.get(), &ready, 1, 0) != 1) {
     return absl::UnavailableError(absl::StrCat("cannot listen at ", address));
   }
   const auto channel =
       grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
-  bare->admin_ = corral::v1::AdminService::NewStub(channel);
-  bare->executions_ = corral::v1::ExecutionService::NewStub(channel);
-  return bare;
+  admin_ = corral::v1::AdminService::NewStub(channel);
+  executions_ = corral::v1::ExecutionService::NewStub(channel);
+  return absl::OkStatus();
 }
 
 BareServer::~BareServer() {
-  if (server_ != nullptr) {
-    server_->Shutdown();
-  }
+  control_.Reset();
+  ::waitpid(process_, nullptr, 0);
 }
 
 absl::StatusOr<absl::Duration> BareServer::TimeHop() {
@@ -90,6 +94,19 @@ absl::Status BareServer::ReadStream(uint64_t bytes,
   RETURN_IF_ERROR(FromGrpc(reader->Finish()));
   if (received != bytes) {
     return absl::DataLossError(absl::StrCat(received, " of ", bytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BareServer::Hold() { return Command(kHold); }
+
+absl::Status BareServer::Release() { return Command(kRelease); }
+
+absl::Status BareServer::Command(char command) {
+  char answer = 0;
+  if (::send(control_.get(), &command, 1, MSG_NOSIGNAL) != 1 ||
+      ::recv(control_.get(), &answer, 1, 0) != 1) {
+    return absl::UnavailableError("the bare server is gone");
   }
   return absl::OkStatus();
 }

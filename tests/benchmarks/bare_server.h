@@ -1,16 +1,19 @@
-// The reference for the cost of gRPC itself: a server in this process, on a
-// Unix socket, that only answers.
+// The reference for the cost of gRPC itself: a server that only answers, in a
+// process of its own, as corrald has one, on a Unix socket.
 //
 // GetServerInfo answers at once. StreamOutput sends bytes from memory.
 //
-// May be used by any thread.
+// May be used by any thread, except Hold() and Release(), which belong to one.
 
 #ifndef TESTS_BENCHMARKS_BARE_SERVER_H_
 #define TESTS_BENCHMARKS_BARE_SERVER_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -18,17 +21,20 @@
 #include "absl/time/time.h"
 #include "corral/v1/admin.grpc.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
-#include "grpcpp/grpcpp.h"
-#include "tests/benchmarks/bare_streams.h"
+#include "sandbox/base/unique_fd.h"
 
 namespace tests {
 
 class BareServer {
  public:
+  // Forks the server's process, so that this one must not have used gRPC yet.
   // `socket` is the path to listen on.
   static absl::StatusOr<std::unique_ptr<BareServer>> Start(
       const std::string& socket);
+  // Ends the process.
   ~BareServer();
+  BareServer(const BareServer&) = delete;
+  BareServer& operator=(const BareServer&) = delete;
 
   absl::StatusOr<absl::Duration> TimeHop();
 
@@ -36,14 +42,19 @@ class BareServer {
   absl::Status ReadStream(uint64_t bytes,
                           absl::FunctionRef<void()> on_first_byte);
 
-  BareStreams& streams() { return *streams_; }
+  // See BareStreams.
+  absl::Status Hold();
+  absl::Status Release();
 
  private:
-  BareServer() = default;
+  BareServer(pid_t process, sandbox::UniqueFd control)
+      : process_(process), control_(std::move(control)) {}
+  absl::Status Connect(const std::string& address);
+  absl::Status Command(char command);
 
-  std::unique_ptr<corral::v1::AdminService::CallbackService> admin_service_;
-  std::unique_ptr<BareStreams> streams_;
-  std::unique_ptr<grpc::Server> server_;
+  const pid_t process_;
+  // Its end ends the process.
+  sandbox::UniqueFd control_;
   std::unique_ptr<corral::v1::AdminService::Stub> admin_;
   std::unique_ptr<corral::v1::ExecutionService::Stub> executions_;
 };

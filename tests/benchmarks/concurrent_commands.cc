@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "sandbox/base/callback_threads.h"
 #include "sandbox/base/status_macros.h"
 #include "tests/benchmarks/burst.h"
 #include "tests/benchmarks/crowd.h"
@@ -103,6 +104,8 @@ absl::Status MeasureClients(const Setting& setting,
 }  // namespace
 
 absl::Status MeasureConcurrentCommands(const Setting& setting) {
+  const sandbox::CallbackThreads callback_threads(
+      sandbox::CallbackThreads::Service::kShared);
   // Each way gets sandboxes of its own: those that have as many records as they
   // may keep remove one for each command.
   for (const auto& measure : {MeasureStream, MeasureClients}) {

@@ -92,12 +92,17 @@ absl::StatusOr<double> Rate(
 }
 
 absl::StatusOr<double> BareRate(const Setting& setting, const Load& load) {
-  setting.bare.streams().Hold();
-  return Rate(
-      load, [&] { setting.bare.streams().Release(); },
-      [&](size_t, absl::FunctionRef<void()> on_first_byte) {
-        return setting.bare.ReadStream(load.bytes, on_first_byte);
-      });
+  RETURN_IF_ERROR(setting.bare.Hold());
+  absl::Status released;
+  ASSIGN_OR_RETURN(const double rate,
+                   Rate(
+                       load, [&] { released = setting.bare.Release(); },
+                       [&](size_t, absl::FunctionRef<void()> on_first_byte) {
+                         return setting.bare.ReadStream(load.bytes,
+                                                        on_first_byte);
+                       }));
+  RETURN_IF_ERROR(released);
+  return rate;
 }
 
 absl::StatusOr<double> CorralRate(const Setting& setting,

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "sandbox/base/callback_threads.h"
 #include "sandbox/base/status_macros.h"
 #include "tests/benchmarks/figures.h"
 #include "tests/benchmarks/run_loop.h"
@@ -54,6 +55,8 @@ absl::StatusOr<double> Rate(size_t threads, Once once) {
 }  // namespace
 
 absl::Status MeasureThroughput(const Setting& setting) {
+  const sandbox::CallbackThreads callback_threads(
+      sandbox::CallbackThreads::Service::kShared);
   const std::vector<std::string> command = {"/bin/true"};
   std::vector<std::string> sandboxes;
   for (int i = 0; i < kSandboxes; ++i) {
