@@ -1,4 +1,4 @@
-// What runs in the process of a BareServer.
+// The server that runs in the process of a BareServer.
 
 #ifndef TESTS_BENCHMARKS_BARE_SERVICE_H_
 #define TESTS_BENCHMARKS_BARE_SERVICE_H_
