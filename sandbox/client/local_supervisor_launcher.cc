@@ -318,7 +318,8 @@ std::unique_ptr<SupervisorConnection> LocalSupervisorLauncher::Create(
       spec, std::move(process->pidfd),
       prepared ? kSparePatience : SandboxCreation::kFreshPatience,
       [this, spec] { return ReplaceSupervisor(spec); }, std::move(created));
-  // After the request, since to wake a thread takes long.
+  // The maker of spares is woken after the request: to wake a thread takes
+  // long.
   mutex_.Signal();
   return connection;
 }

@@ -67,7 +67,8 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   // Starts one that is a spare of this shape as soon as it has answered.
   absl::StatusOr<SupervisorProcess> StartSpare(const Shape& shape);
   // Returns a spare that lives, or one without a socket. Callers signal mutex_
-  // when it has got its request, so that Provide() plans another one.
+  // afterwards, best when it has got its request, so that Provide() plans
+  // another one.
   SupervisorProcess TakeSpare(const wire::SandboxSpec& spec);
   SupervisorProcess TakeSpareOf(const wire::SandboxSpec& shape);
   // Returns another supervisor after one that has ended.

@@ -99,7 +99,7 @@ void Supervisor::CreateSandbox(uint64_t request_id,
     return;
   }
   wire::FromSupervisor reply = ReplyOf(request_id, claimed);
-  // Lives until the reply is sent: to unmap memory takes long.
+  // Their memory is unmapped after the reply was sent, since that takes long.
   const ConstructionTimes times = std::exchange(construction_.times, {});
   if (claimed.ok()) {
     trace_ = times.ToWire();

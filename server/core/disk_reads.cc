@@ -20,19 +20,16 @@ DiskReads::DiskReads(size_t threads) {
 DiskReads::~DiskReads() { Stop(); }
 
 void DiskReads::Run(const std::string& key, Job job) {
-  {
-    MutexLock lock(&mutex_);
-    if (stopping_) {
-      return;
-    }
-    const auto [jobs, is_new] = jobs_.try_emplace(key);
-    jobs->second.push_back(std::move(job));
-    if (!is_new) {
-      return;
-    }
-    ready_.push_back(key);
+  MutexLock lock(&mutex_);
+  if (stopping_) {
+    return;
   }
-  came_.SignalOne();
+  const auto [jobs, is_new] = jobs_.try_emplace(key);
+  jobs->second.push_back(std::move(job));
+  if (is_new) {
+    ready_.push_back(key);
+    came_.SignalOne();
+  }
 }
 
 void DiskReads::Stop() {

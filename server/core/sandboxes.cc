@@ -273,14 +273,10 @@ void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
   }
   environment_.storage->Set(kServer, "");
   sandbox->OnRecorded();
-  sandbox->Attach(
-      environment_.factory->Create(sandbox->spec(), sandbox.get(),
-                                   [this, sandbox](const absl::Status& status) {
-                                     sandbox->OnCreated(status);
-                                     // Now, since to wake another thread takes
-                                     // as long as the creation of a file.
-                                     SyncSoon(sandbox);
-                                   }));
+  sandbox->Attach(environment_.factory->Create(
+      sandbox->spec(), sandbox.get(),
+      [sandbox](const absl::Status& status) { sandbox->OnCreated(status); }));
+  SyncSoon(sandbox);
 }
 
 void Sandboxes::SyncSoon(const std::shared_ptr<Sandbox>& sandbox) {

@@ -15,7 +15,6 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/peer_process.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/kernel/user_namespace.h"
 
 namespace server {
 namespace {

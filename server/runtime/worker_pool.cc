@@ -39,25 +39,19 @@ void WorkerPool::Stop() {
 }
 
 void WorkerPool::Run(absl::AnyInvocable<void()> job) {
-  {
-    MutexLock lock(&mutex_);
-    if (stopping_) {
-      return;
-    }
+  MutexLock lock(&mutex_);
+  if (!stopping_) {
     jobs_.push_back(std::move(job));
+    came_.SignalOne();
   }
-  came_.SignalOne();
 }
 
 void WorkerPool::RunNext(absl::AnyInvocable<void()> job) {
-  {
-    MutexLock lock(&mutex_);
-    if (stopping_) {
-      return;
-    }
+  MutexLock lock(&mutex_);
+  if (!stopping_) {
     jobs_.push_front(std::move(job));
+    came_.SignalOne();
   }
-  came_.SignalOne();
 }
 
 void WorkerPool::AwaitIdle() {

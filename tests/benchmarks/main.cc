@@ -46,7 +46,9 @@ struct Figure {
 };
 
 // Those with callbacks of gRPC come last: once a process has used one, threads
-// of gRPC take the answers to all its calls and then wake the caller.
+// of gRPC take the answers to all its calls and then wake the caller. Idle
+// sandboxes and retained executions come before those that fill corrald's heap,
+// which would hide what they take.
 constexpr Figure kFigures[] = {{"warm", MeasureWarmCommand},
                                {"calls", MeasureSystemCalls},
                                {"terminal", MeasureTerminal},
