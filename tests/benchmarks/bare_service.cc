@@ -41,7 +41,7 @@ void Obey(BareStreams& streams, int control) {
 
 bool ServeBare(const std::string& address, int control) {
   const sandbox::CallbackThreads callback_threads(
-      sandbox::CallbackThreads::Service::kAlone);
+      sandbox::CallbackThreads::Service::kShared);
   Hop admin;
   BareStreams streams;
   grpc::ServerBuilder builder;

@@ -112,6 +112,10 @@ std::vector<std::string> Corrald::UsualArguments() const {
 
 void Corrald::Start() {
   Launch(UsualArguments());
+  AwaitServing();
+}
+
+void Corrald::AwaitServing() {
   const std::shared_ptr<grpc::Channel> channel = Connect();
   while (IsRunning() &&
          !channel->WaitForConnected(std::chrono::system_clock::now() +

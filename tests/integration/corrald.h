@@ -41,6 +41,8 @@ class Corrald {
               const std::vector<std::string>& wrapper = {});
   std::vector<std::string> UsualArguments() const;
   void Start();
+  // Blocks until the server answers. Fails the test if it ends before.
+  void AwaitServing();
 
   // Starts a successor with the usual flags and --take-over. Returns when the
   // old server has exited.
