@@ -94,13 +94,11 @@ absl::StatusOr<double> Rate(
 absl::StatusOr<double> BareRate(const Setting& setting, const Load& load) {
   RETURN_IF_ERROR(setting.bare.Hold());
   absl::Status released;
-  ASSIGN_OR_RETURN(const double rate,
-                   Rate(
-                       load, [&] { released = setting.bare.Release(); },
-                       [&](size_t, absl::FunctionRef<void()> on_first_byte) {
-                         return setting.bare.ReadStream(load.bytes,
-                                                        on_first_byte);
-                       }));
+  const absl::StatusOr<double> rate = Rate(
+      load, [&] { released = setting.bare.Release(); },
+      [&](size_t, absl::FunctionRef<void()> on_first_byte) {
+        return setting.bare.ReadStream(load.bytes, on_first_byte);
+      });
   RETURN_IF_ERROR(released);
   return rate;
 }
