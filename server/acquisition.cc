@@ -34,11 +34,36 @@ State OpenPatiently(const std::string& path, int attempts,
   }
 }
 
+// Opens the address of a successor before its predecessor gives way.
+class EarlyListening {
+ public:
+  explicit EarlyListening(Listener* listener) : listener_(listener) {}
+
+  // Fails if the address can never be opened. OK if the predecessor has it.
+  absl::Status Try() {
+    const absl::Status opened =
+        listens_ ? absl::OkStatus() : listener_->Listen();
+    listens_ = opened.ok();
+    return absl::IsAlreadyExists(opened) ? absl::OkStatus() : opened;
+  }
+  // The predecessor has ended without giving its sockets.
+  absl::Status Finish() {
+    return listens_ ? absl::OkStatus() : listener_->Listen();
+  }
+
+ private:
+  Listener* const listener_;
+  bool listens_ = false;
+};
+
 // Asks a predecessor for its sockets, unless it has given them already. OK if
 // there is none.
-absl::Status Ask(const std::string& path, Sockets* sockets) {
+absl::Status Ask(const std::string& path, EarlyListening& listening,
+                 Sockets* sockets) {
   if (!sockets->ok()) {
-    *sockets = TakeOver(path);
+    // A predecessor that awaits successors has opened its own address; one that
+    // only starts would miss it.
+    *sockets = TakeOver(path, [&listening] { return listening.Try(); });
   }
   return absl::IsNotFound(sockets->status()) ? absl::OkStatus()
                                              : sockets->status();
@@ -61,20 +86,14 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> Acquire(
 absl::StatusOr<std::unique_ptr<StateDirectory>> AcquireFromPredecessor(
     const corral::config::v1::ServerConfig& config, int attempts,
     Listener* listener) {
-  const absl::Status opened = listener->Listen();
-  if (!opened.ok() && !absl::IsAlreadyExists(opened)) {
-    return opened;
-  }
+  EarlyListening listening(listener);
   Sockets sockets = absl::NotFoundError("no predecessor was asked");
   ASSIGN_OR_RETURN(std::unique_ptr<StateDirectory> state,
                    OpenPatiently(config.state_dir(), attempts, [&] {
-                     return Ask(config.state_dir(), &sockets);
+                     return Ask(config.state_dir(), listening, &sockets);
                    }));
-  if (sockets.ok()) {
-    RETURN_IF_ERROR(listener->Adopt(*std::move(sockets)));
-  } else if (!opened.ok()) {
-    RETURN_IF_ERROR(listener->Listen());
-  }
+  RETURN_IF_ERROR(sockets.ok() ? listener->Adopt(*std::move(sockets))
+                               : listening.Finish());
   return state;
 }
 

@@ -26,9 +26,10 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> Acquire(
 
 // Does the same, but takes both from a predecessor if there is one: see
 // TakeOver. Whatever can fail is tried before the predecessor is asked, as far
-// as possible. Another server that is just starting or stopping neither answers
-// nor unlocks the directory; so there are up to `attempts` attempts, at
-// intervals of kAcquisitionIntervalMillis. Blocks.
+// as possible. The address is not touched before the predecessor awaits
+// successors, or the directory is locked. Another server that is just starting
+// or stopping neither answers nor unlocks the directory; so there are up to
+// `attempts` attempts, at intervals of kAcquisitionIntervalMillis. Blocks.
 absl::StatusOr<std::unique_ptr<StateDirectory>> AcquireFromPredecessor(
     const corral::config::v1::ServerConfig& config, int attempts,
     Listener* listener);

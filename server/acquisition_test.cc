@@ -1,6 +1,5 @@
 #include "server/acquisition.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -180,6 +179,15 @@ TEST_F(AcquisitionTest, ASuccessorGivesUpAfterItsAttempts) {
                        HasSubstr("another server uses the state directory")));
 }
 
+TEST_F(AcquisitionTest,
+       ASuccessorDoesNotTouchTheAddressOfAServerThatIsStarting) {
+  const State other = StateDirectory::Open(config_.state_dir());
+  ASSERT_THAT(other, IsOk());
+  EXPECT_THAT(AsSuccessor(2).status(),
+              StatusIs(absl::StatusCode::kUnavailable, ::testing::_));
+  EXPECT_FALSE(HasSocketFile());
+}
+
 TEST_F(AcquisitionTest, ASuccessorMakesNoMoreAttemptsThanItMay) {
   const State other = StateDirectory::Open(config_.state_dir());
   ASSERT_THAT(other, IsOk());
@@ -224,12 +232,11 @@ TEST_F(AcquisitionTest, ASuccessorDoesNotAskIfItCannotListen) {
   ASSERT_THAT(StateDirectory::Open(config_.state_dir()), IsOk());
   config_.set_listen("unix:/proc/corrald.sock");
   listener_ = *Listener::Prepare(config_);
-  const UniqueFd nobody = ListenForSuccessors();
+  const UniqueFd predecessor = ListenForSuccessors();
   EXPECT_FALSE(AsSuccessor(kMany).ok());
-  // Nobody has connected.
-  const UniqueFd probe(::fcntl(nobody.get(), F_DUPFD_CLOEXEC, 0));
-  ASSERT_EQ(::fcntl(probe.get(), F_SETFL, O_NONBLOCK), 0);
-  EXPECT_EQ(::accept(probe.get(), nullptr, nullptr), -1);
+  const UniqueFd connection(::accept(predecessor.get(), nullptr, nullptr));
+  char byte;
+  EXPECT_EQ(::recv(connection.get(), &byte, 1, 0), 0);
 }
 
 TEST_F(AcquisitionTest, ASuccessorDoesNotTakeOverFromAnotherProgram) {

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -227,7 +228,8 @@ absl::Status Handover::Send(const std::vector<int>& sockets) {
 }
 
 absl::StatusOr<std::vector<UniqueFd>> TakeOver(
-    const std::string& state_directory) {
+    const std::string& state_directory,
+    absl::FunctionRef<absl::Status()> prepare) {
   ASSIGN_OR_RETURN(const SocketAddress address, AddressIn(state_directory));
   ASSIGN_OR_RETURN(const UniqueFd connection, MakeSocket(0));
   if (::connect(connection.get(), address.get(), sizeof(address.address)) !=
@@ -236,6 +238,7 @@ absl::StatusOr<std::vector<UniqueFd>> TakeOver(
                ? absl::NotFoundError("no server runs")
                : absl::ErrnoToStatus(errno, "connect(handover.sock)");
   }
+  RETURN_IF_ERROR(prepare());
   SetPatience(connection, kTakeOverPatience);
   const std::string greeting = Greeting();
   std::vector<UniqueFd> sockets;

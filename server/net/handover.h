@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sandbox/base/mutex.h"
@@ -61,9 +62,13 @@ class Handover {
 
 // The successor's side: asks the server of `state_directory` to give way, and
 // returns its listening sockets after it has. Fails with NotFound if there is
-// no server, or it ended meanwhile. Blocks.
+// no server that awaits successors, or it ended meanwhile. Blocks.
+//
+// Calls `prepare` before it asks. If that fails, the server is not asked, and
+// its error is returned.
 absl::StatusOr<std::vector<sandbox::UniqueFd>> TakeOver(
-    const std::string& state_directory);
+    const std::string& state_directory,
+    absl::FunctionRef<absl::Status()> prepare = absl::OkStatus);
 
 }  // namespace server
 
