@@ -6,7 +6,7 @@ and are found with pkg-config. Their headers are in the compiler's own search
 path, so a target consists only of link flags.
 """
 
-# label in the repository -> pkg-config modules, and -l flags for libraries without a module
+# label in the repository -> pkg-config modules, and flags of the linker for libraries without a module
 _ABSL = {
     "absl/base:core_headers": "absl_core_headers",
     "absl/container:btree": "absl_btree",
@@ -37,7 +37,7 @@ _GOOGLETEST = {
 
 def _link_flags(ctx, spec):
     words = spec.split(" ")
-    modules = [word for word in words if not word.startswith("-l")]
+    modules = [word for word in words if not word.startswith("-")]
     if not modules:
         return words
     result = ctx.execute(["pkg-config", "--libs"] + modules)
@@ -121,7 +121,8 @@ def debian_repositories():
     _debian_repository(name = "c_ares", libraries = {":cares": "-l:libcares.a"})
     _debian_repository(name = "com_github_nlohmann_json", libraries = {":json": "nlohmann_json"})
     _debian_repository(name = "libfuse", libraries = {":fuse3": "fuse3"})
-    _debian_repository(name = "libmicrohttpd", libraries = {":libmicrohttpd": "libmicrohttpd"})
+    # Shared also in programs, since its archive needs GnuTLS, which needs p11-kit, and that has none.
+    _debian_repository(name = "libmicrohttpd", libraries = {":libmicrohttpd": "-Wl,--push-state,-Bdynamic -lmicrohttpd -Wl,--pop-state"})
     _debian_repository(name = "libseccomp", libraries = {":seccomp": "libseccomp"})
     # Static, so that the widths of characters can be replaced.
     _debian_repository(name = "libvterm", libraries = {":vterm": "-l:libvterm.a"})

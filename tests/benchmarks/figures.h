@@ -40,6 +40,9 @@ struct Setting {
 // A command in an existing sandbox, compared with posix_spawn.
 absl::Status MeasureWarmCommand(const Setting& setting);
 
+// The same command started by the program corral, compared with posix_spawn.
+absl::Status MeasureCommandLine(const Setting& setting);
+
 // The system calls of a command in an existing sandbox, by process.
 absl::Status MeasureSystemCalls(const Setting& setting);
 

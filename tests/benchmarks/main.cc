@@ -28,8 +28,9 @@ ABSL_FLAG(std::string, server, "", "unix:PATH of the corrald to measure");
 ABSL_FLAG(int, server_pid, 0, "its process id");
 ABSL_FLAG(std::string, state_dir, "", "its state directory");
 ABSL_FLAG(std::vector<std::string>, figures, {},
-          "measure only these: warm, calls, throughput, concurrent, terminal, "
-          "sandbox, output, line, wayout, port, idle, many, retained, start");
+          "measure only these: warm, cli, calls, throughput, concurrent, "
+          "terminal, sandbox, output, line, wayout, port, idle, many, "
+          "retained, start");
 ABSL_FLAG(std::string, workspace, "", "a directory for sockets and programs");
 ABSL_FLAG(std::string, bundle, "", "the directory of an OCI bundle");
 ABSL_FLAG(std::string, peers, "", "a directory with the packages from npm");
@@ -50,6 +51,7 @@ struct Figure {
 // sandboxes and retained executions come before those that fill corrald's heap,
 // which would hide what they take.
 constexpr Figure kFigures[] = {{"warm", MeasureWarmCommand},
+                               {"cli", MeasureCommandLine},
                                {"calls", MeasureSystemCalls},
                                {"terminal", MeasureTerminal},
                                {"sandbox", MeasureSandbox},
