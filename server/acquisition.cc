@@ -1,6 +1,7 @@
 #include "server/acquisition.h"
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -39,32 +40,42 @@ class EarlyListening {
  public:
   explicit EarlyListening(Listener* listener) : listener_(listener) {}
 
-  // Fails if the address can never be opened. OK if the predecessor has it.
+  // Tries it once. OK if another server has the address, since that should be
+  // the predecessor.
   absl::Status Try() {
-    const absl::Status opened =
-        listens_ ? absl::OkStatus() : listener_->Listen();
-    listens_ = opened.ok();
-    return absl::IsAlreadyExists(opened) ? absl::OkStatus() : opened;
+    if (!opened_.has_value()) {
+      opened_ = listener_->Listen();
+    }
+    return error();
+  }
+  // Why the address can never be opened.
+  absl::Status error() const {
+    return !opened_.has_value() || absl::IsAlreadyExists(*opened_)
+               ? absl::OkStatus()
+               : *opened_;
   }
   // The predecessor has ended without giving its sockets.
   absl::Status Finish() {
-    return listens_ ? absl::OkStatus() : listener_->Listen();
+    return opened_.has_value() && opened_->ok() ? absl::OkStatus()
+                                                : listener_->Listen();
   }
 
  private:
   Listener* const listener_;
-  bool listens_ = false;
+  std::optional<absl::Status> opened_;
 };
 
 // Asks a predecessor for its sockets, unless it has given them already. OK if
 // there is none.
 absl::Status Ask(const std::string& path, EarlyListening& listening,
                  Sockets* sockets) {
-  if (!sockets->ok()) {
-    // A predecessor that awaits successors has opened its own address; one that
-    // only starts would miss it.
-    *sockets = TakeOver(path, [&listening] { return listening.Try(); });
+  if (sockets->ok()) {
+    return absl::OkStatus();
   }
+  // A predecessor that awaits successors has opened its own address; one that
+  // only starts would miss it.
+  *sockets = TakeOver(path, [&listening] { return listening.Try(); });
+  RETURN_IF_ERROR(listening.error());
   return absl::IsNotFound(sockets->status()) ? absl::OkStatus()
                                              : sockets->status();
 }

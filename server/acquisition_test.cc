@@ -1,5 +1,6 @@
 #include "server/acquisition.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -229,14 +230,19 @@ TEST_F(AcquisitionTest, ASuccessorKeepsTheSocketsThatItHasGot) {
 }
 
 TEST_F(AcquisitionTest, ASuccessorDoesNotAskIfItCannotListen) {
-  ASSERT_THAT(StateDirectory::Open(config_.state_dir()), IsOk());
+  const State other = StateDirectory::Open(config_.state_dir());
+  ASSERT_THAT(other, IsOk());
   config_.set_listen("unix:/proc/corrald.sock");
   listener_ = *Listener::Prepare(config_);
   const UniqueFd predecessor = ListenForSuccessors();
-  EXPECT_FALSE(AsSuccessor(kMany).ok());
+  EXPECT_THAT(AsSuccessor(kMany).status().message(),
+              HasSubstr("bind(/proc/corrald.sock)"));
   const UniqueFd connection(::accept(predecessor.get(), nullptr, nullptr));
   char byte;
   EXPECT_EQ(::recv(connection.get(), &byte, 1, 0), 0);
+  ASSERT_EQ(::fcntl(predecessor.get(), F_SETFL, O_NONBLOCK), 0);
+  EXPECT_EQ(::accept(predecessor.get(), nullptr, nullptr), -1)
+      << "it tried again";
 }
 
 TEST_F(AcquisitionTest, ASuccessorDoesNotTakeOverFromAnotherProgram) {

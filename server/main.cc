@@ -89,6 +89,8 @@ absl::Status Serve(const corral::config::v1::ServerConfig& config,
             << config.listen();
   switch (daemon.RunToTheEnd(handover.get())) {
     case Daemon::End::kEnded:
+      // Before the directory is unlocked: who waits for that may want it.
+      listener->Close();
       break;
     case Daemon::End::kLeft:
       factory->LetGo();

@@ -66,10 +66,11 @@ absl::Status RemoveStale(const std::string& path) {
       errno == EAGAIN) {
     return InUse(path);
   }
-  if (errno != ECONNREFUSED || ::unlink(path.c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, path);
+  if (errno == ECONNREFUSED && ::unlink(path.c_str()) == 0) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  // ENOENT: the other server has just ended.
+  return errno == ENOENT ? absl::OkStatus() : absl::ErrnoToStatus(errno, path);
 }
 
 absl::StatusOr<UniqueFd> OpenUnix(const std::string& path) {
