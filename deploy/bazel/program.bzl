@@ -19,7 +19,10 @@ def program(name, deps, **kwargs):
         linkopts = select({
             "//deploy/bazel:sanitized": [],
             # The linker reads each archive again while one needs another.
-            "//conditions:default": ["-Wl,-Bstatic,--start-group"],
+            "//conditions:default": [
+                "-static-libgcc",
+                "-Wl,-Bstatic,--start-group",
+            ],
         }),
         # Last, so that its flags follow those of all libraries.
         deps = deps + ["//deploy/bazel:end_of_libraries"],
