@@ -1,11 +1,13 @@
 #include "sandbox/client/local_supervisor_launcher.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -32,6 +34,8 @@ namespace {
 constexpr std::chrono::milliseconds kSpareDelay(20);
 // The delay if there was none to take, and the next request may come at once.
 constexpr std::chrono::milliseconds kUrgentSpareDelay(2);
+// The interval at which the maker of spares looks whether one became ready.
+constexpr std::chrono::milliseconds kMakingCheck(2);
 // Limit for a prepared supervisor, which has little left to do, to make its
 // sandbox. One that was stopped (SIGSTOP) would never answer.
 constexpr absl::Duration kSparePatience = absl::Seconds(5);
@@ -41,10 +45,12 @@ constexpr std::chrono::hours kLongestWait(24);
 // No connection gives this number to a request.
 constexpr uint64_t kCompletion = UINT64_MAX;
 
-wire::SandboxSpec ProfileOnly(const wire::SandboxSpec& spec) {
-  wire::SandboxSpec profile;
-  profile.set_profile(spec.profile());
-  return profile;
+// The processors that this process may use.
+size_t CountProcessors() {
+  cpu_set_t processors;
+  return ::sched_getaffinity(0, sizeof(processors), &processors) == 0
+             ? static_cast<size_t>(CPU_COUNT(&processors))
+             : 1;
 }
 
 }  // namespace
@@ -62,6 +68,7 @@ LocalSupervisorLauncher::LocalSupervisorLauncher(
     : loop_(std::move(loop)),
       image_(std::move(image)),
       commands_are_this_user_(CommandsAreThisUser()),
+      most_at_once_(CountProcessors()),
       thread_([this] { loop_->Run(); }),
       provider_([this] { Provide(); }) {}
 
@@ -160,20 +167,25 @@ LocalSupervisorLauncher::Task LocalSupervisorLauncher::AwaitTask() {
 }
 
 std::optional<LocalSupervisorLauncher::Shape>
-LocalSupervisorLauncher::LackingShape() {
+LocalSupervisorLauncher::ShapeToMake() {
   MutexLock lock(&mutex_);
+  const Clock::time_point now = Clock::now();
+  if (spares_.CountMaking(now) >= most_at_once_) {
+    make_at_ = now + kMakingCheck;
+    return std::nullopt;
+  }
   return spares_.Lacking();
 }
 
 void LocalSupervisorLauncher::MakeSpare() {
-  const std::optional<Shape> shape = LackingShape();
+  const std::optional<Shape> shape = ShapeToMake();
   if (!shape.has_value()) {
     return;
   }
   absl::StatusOr<SupervisorProcess> started = StartSpare(*shape);
   MutexLock lock(&mutex_);
   if (started.ok()) {
-    spares_.Add(*shape, *std::move(started));
+    spares_.Add(*shape, *std::move(started), Clock::now());
   } else {
     can_start_ = false;
     // Create() tries itself, and reports its error.
@@ -218,10 +230,8 @@ absl::StatusOr<SupervisorProcess> LocalSupervisorLauncher::StartSpare(
   CHECK(spec.ParseFromString(shape));
   ASSIGN_OR_RETURN(SupervisorProcess spare,
                    StartReapedSupervisor(spec.profile()));
-  if (shape != ProfileOnly(spec).SerializeAsString()) {
-    request.set_request_id(kCompletion);
-    RETURN_IF_ERROR(spare.socket.Send(request));
-  }
+  request.set_request_id(kCompletion);
+  RETURN_IF_ERROR(spare.socket.Send(request));
   return spare;
 }
 

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -64,7 +65,8 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   // thread.
   absl::StatusOr<SupervisorProcess> StartReapedSupervisor(
       wire::SandboxSpec::Profile profile);
-  // Starts one that is a spare of this shape as soon as it has answered.
+  // Starts a spare of this shape. It answers when it is ready, and may be taken
+  // before.
   absl::StatusOr<SupervisorProcess> StartSpare(const Shape& shape);
   // Returns a spare that lives, or one without a socket. Callers signal mutex_
   // afterwards, best when it has got its request, so that Provide() plans
@@ -85,7 +87,8 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   Task NextTask() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Blocks until there is something to do.
   Task AwaitTask();
-  std::optional<Shape> LackingShape();
+  // Returns nothing while enough are being made, and sets make_at_.
+  std::optional<Shape> ShapeToMake();
   void MakeSpare();
   void TrimSpares();
   // Removes the control groups that killed supervisors left.
@@ -98,6 +101,9 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   // See MakeSupervisorImage().
   const UniqueFd image_;
   const bool commands_are_this_user_;
+  // Spares that are made at the same time: with more, each would take longer,
+  // and so would a sandbox whose request found none.
+  const size_t most_at_once_;
   std::atomic<bool> let_go_ = false;
   std::thread thread_;
   Mutex mutex_;

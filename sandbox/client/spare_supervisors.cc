@@ -29,8 +29,8 @@ SupervisorProcess SpareSupervisors::Take(const Shape& shape,
       WantMore(pool, now);
     }
   } else {
-    taken = std::move(pool.spares.back());
-    pool.spares.pop_back();
+    taken = std::move(pool.spares.front().process);
+    pool.spares.pop_front();
   }
   pool.unused = std::min(pool.unused, pool.spares.size());
   const size_t least = LeastOf(shape);
@@ -50,6 +50,12 @@ void SpareSupervisors::WantMore(Pool& pool, Clock::time_point now) {
   pool.wanted += std::min(std::max<size_t>(pool.wanted, 1), room);
 }
 
+void SpareSupervisors::MoveLast(Pool& pool,
+                                std::vector<SupervisorProcess>& to) {
+  to.push_back(std::move(pool.spares.back().process));
+  pool.spares.pop_back();
+}
+
 size_t SpareSupervisors::MakeRoom(Clock::time_point now) {
   std::pair<const Shape, Pool>* longest = nullptr;
   for (auto& each : pools_) {
@@ -66,8 +72,7 @@ size_t SpareSupervisors::MakeRoom(Clock::time_point now) {
   Pool& pool = longest->second;
   const size_t least = LeastOf(longest->first);
   while (pool.spares.size() > least) {
-    over_.push_back(std::move(pool.spares.back()));
-    pool.spares.pop_back();
+    MoveLast(pool, over_);
   }
   return std::exchange(pool.wanted, least) - least;
 }
@@ -81,18 +86,37 @@ std::optional<SpareSupervisors::Shape> SpareSupervisors::Lacking() const {
   return std::nullopt;
 }
 
-void SpareSupervisors::Add(const Shape& shape, SupervisorProcess spare) {
+void SpareSupervisors::Add(const Shape& shape, SupervisorProcess spare,
+                           Clock::time_point now) {
   const auto pool = pools_.find(shape);
-  const bool lacks =
-      pool != pools_.end() && pool->second.spares.size() < pool->second.wanted;
-  (lacks ? pool->second.spares : over_).push_back(std::move(spare));
+  if (pool != pools_.end() &&
+      pool->second.spares.size() < pool->second.wanted) {
+    pool->second.spares.push_back({std::move(spare), now});
+  } else {
+    over_.push_back(std::move(spare));
+  }
+}
+
+size_t SpareSupervisors::CountMaking(Clock::time_point now) {
+  size_t making = 0;
+  for (auto& [shape, pool] : pools_) {
+    for (auto& [process, started] : pool.spares) {
+      const bool alive = process.answered || IsAlive(process);
+      if (alive && !process.answered && now - started < kMakingPatience) {
+        ++making;
+      }
+    }
+  }
+  return making;
 }
 
 std::vector<SupervisorProcess> SpareSupervisors::Forget(const Shape& shape) {
   std::vector<SupervisorProcess> spares;
   const auto pool = pools_.find(shape);
   if (pool != pools_.end() && LeastOf(shape) == 0) {
-    spares = std::move(pool->second.spares);
+    while (!pool->second.spares.empty()) {
+      MoveLast(pool->second, spares);
+    }
     pools_.erase(pool);
   }
   return spares;
@@ -109,8 +133,7 @@ std::vector<SupervisorProcess> SpareSupervisors::Trim(Clock::time_point now) {
     const size_t least = LeastOf(shape);
     pool.wanted -= std::min(pool.unused, pool.wanted - least);
     while (pool.spares.size() > pool.wanted) {
-      over.push_back(std::move(pool.spares.back()));
-      pool.spares.pop_back();
+      MoveLast(pool, over);
     }
     pool.unused = pool.spares.size();
     pool.period_end =
@@ -132,7 +155,9 @@ SpareSupervisors::Clock::time_point SpareSupervisors::trim_at() const {
 std::vector<SupervisorProcess> SpareSupervisors::Clear() {
   std::vector<SupervisorProcess> all = std::exchange(over_, {});
   for (auto& [shape, pool] : pools_) {
-    std::move(pool.spares.begin(), pool.spares.end(), std::back_inserter(all));
+    while (!pool.spares.empty()) {
+      MoveLast(pool, all);
+    }
   }
   pools_.clear();
   return all;

@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -38,16 +39,21 @@ class SpareSupervisors {
   static constexpr std::chrono::seconds kPeriod{10};
   // The time without a request after which a shape rests.
   static constexpr std::chrono::seconds kRest{1};
+  // The time after which a spare that has not answered hinders no other one.
+  static constexpr std::chrono::seconds kMakingPatience{1};
 
   SpareSupervisors();
 
-  // A sandbox is requested. Returns a spare for it, or one without a socket.
+  // A sandbox is requested. Returns the oldest spare for it, which is the most
+  // likely to be ready, or one without a socket.
   SupervisorProcess Take(const Shape& shape, Clock::time_point now);
 
   // Returns the shape of a spare to make next, or nothing while all are made.
   std::optional<Shape> Lacking() const;
   // Adds a spare that was lacking. If it no longer is, Trim() returns it.
-  void Add(const Shape& shape, SupervisorProcess spare);
+  void Add(const Shape& shape, SupervisorProcess spare, Clock::time_point now);
+  // Reads the answers of spares. Returns how many have yet to answer.
+  size_t CountMaking(Clock::time_point now);
 
   // No spare of this shape is wanted until it is asked for twice again. Returns
   // those that there are.
@@ -63,10 +69,16 @@ class SpareSupervisors {
   std::vector<SupervisorProcess> Clear();
 
  private:
+  struct Spare {
+    SupervisorProcess process;
+    Clock::time_point started;
+  };
+
   struct Pool {
     size_t wanted = 0;
     Clock::time_point last_request = {};
-    std::vector<SupervisorProcess> spares;
+    // The oldest one first.
+    std::deque<Spare> spares;
     // The smallest number of spares in this period.
     size_t unused = 0;
     // No time: no period has begun.
@@ -77,6 +89,8 @@ class SpareSupervisors {
   static constexpr char kDefault[] = "";
   static size_t LeastOf(const Shape& shape);
   void WantMore(Pool& pool, Clock::time_point now);
+  // Moves the newest spare of the pool.
+  static void MoveLast(Pool& pool, std::vector<SupervisorProcess>& to);
   // Ends the spares of the shape that rests for the longest time. Returns how
   // many fewer are wanted.
   size_t MakeRoom(Clock::time_point now);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "corral/supervisor/v1/supervisor.pb.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/packet_socket.h"
 #include "sandbox/client/supervisor_process.h"
@@ -26,7 +27,8 @@ class SpareSupervisorsTest : public ::testing::Test {
   size_t Fill() {
     size_t made = 0;
     while (const auto shape = spares_.Lacking()) {
-      spares_.Add(*shape, {std::move(PacketSocket::Pair()->first), nullptr});
+      spares_.Add(*shape, {std::move(PacketSocket::Pair()->first), nullptr},
+                  now_);
       ++made;
     }
     return made;
@@ -38,6 +40,8 @@ class SpareSupervisorsTest : public ::testing::Test {
 
   SpareSupervisors::Clock::time_point now_{};
   SpareSupervisors spares_;
+  // The other ends of sockets.
+  std::vector<PacketSocket> others_;
 };
 
 TEST_F(SpareSupervisorsTest, OneOfTheDefaultShapeIsAlwaysWanted) {
@@ -164,9 +168,49 @@ TEST_F(SpareSupervisorsTest, ASpareThatNobodyWantsAnyMoreEnds) {
   Take(kNested);
   ASSERT_EQ(spares_.Lacking(), kNested);
   EXPECT_TRUE(spares_.Forget(kNested).empty());
-  spares_.Add(kNested, {std::move(PacketSocket::Pair()->first), nullptr});
+  spares_.Add(kNested, {std::move(PacketSocket::Pair()->first), nullptr}, now_);
   EXPECT_EQ(Trim(), 1u);
   EXPECT_FALSE(Take(kNested));
+}
+
+TEST_F(SpareSupervisorsTest, TheOldestOneIsTakenFirst) {
+  Take(kDefault);
+  std::vector<int> order;
+  while (const auto shape = spares_.Lacking()) {
+    auto pair = *PacketSocket::Pair();
+    order.push_back(pair.first.fd());
+    spares_.Add(*shape, {std::move(pair.first), nullptr}, now_);
+    others_.push_back(std::move(pair.second));
+  }
+  ASSERT_EQ(order.size(), 2u);
+  EXPECT_EQ(spares_.Take(kDefault, now_).socket.fd(), order[0]);
+  EXPECT_EQ(spares_.Take(kDefault, now_).socket.fd(), order[1]);
+}
+
+TEST_F(SpareSupervisorsTest, ASpareIsBeingMadeUntilItAnswersOrEnds) {
+  Take(kDefault);
+  while (const auto shape = spares_.Lacking()) {
+    auto pair = *PacketSocket::Pair();
+    spares_.Add(*shape, {std::move(pair.first), nullptr}, now_);
+    others_.push_back(std::move(pair.second));
+  }
+  EXPECT_EQ(spares_.CountMaking(now_), 2u);
+  ::corral::supervisor::v1::FromSupervisor answer;
+  answer.mutable_reply()->set_request_id(1);
+  ASSERT_TRUE(others_[0].Send(answer).ok());
+  EXPECT_EQ(spares_.CountMaking(now_), 1u);
+  EXPECT_EQ(spares_.CountMaking(now_), 1u) << "the answer is read once";
+  others_[1] = PacketSocket();
+  EXPECT_EQ(spares_.CountMaking(now_), 0u);
+}
+
+TEST_F(SpareSupervisorsTest, ASpareThatHangsHindersOthersForAWhileOnly) {
+  auto pair = *PacketSocket::Pair();
+  spares_.Add(kDefault, {std::move(pair.first), nullptr}, now_);
+  now_ += SpareSupervisors::kMakingPatience - std::chrono::nanoseconds(1);
+  EXPECT_EQ(spares_.CountMaking(now_), 1u);
+  now_ += std::chrono::nanoseconds(1);
+  EXPECT_EQ(spares_.CountMaking(now_), 0u);
 }
 
 TEST_F(SpareSupervisorsTest, ShapesAreNotRememberedBeyondALimit) {

@@ -40,13 +40,20 @@ absl::StatusOr<SupervisorProcess> StartSupervisor(
 }
 
 bool IsAlive(SupervisorProcess& supervisor) {
-  ::corral::supervisor::v1::FromSupervisor answer;
-  absl::StatusOr<bool> got = supervisor.socket.valid();
-  while (got.ok() && *got &&
-         answer.reply().failure() == ::corral::supervisor::v1::Reply::NONE) {
-    got = supervisor.socket.Receive(&answer);
+  while (supervisor.socket.valid()) {
+    ::corral::supervisor::v1::FromSupervisor answer;
+    const absl::StatusOr<bool> got = supervisor.socket.Receive(&answer);
+    if (got.ok() && !*got) {
+      return true;
+    }
+    if (!got.ok() ||
+        answer.reply().failure() != ::corral::supervisor::v1::Reply::NONE) {
+      supervisor.socket = PacketSocket();
+    } else {
+      supervisor.answered = true;
+    }
   }
-  return supervisor.socket.valid() && got.ok() && !*got;
+  return false;
 }
 
 void KillSupervisor(const UniqueFd& pidfd) {

@@ -17,6 +17,8 @@ struct SupervisorProcess {
   PacketSocket socket;
   // Becomes invalid when the process was reaped, on the event loop's thread.
   std::shared_ptr<UniqueFd> pidfd;
+  // True once IsAlive() has read an answer: it is ready for its sandbox.
+  bool answered = false;
 };
 
 // Returns the program of supervisors as a memfd, so that an upgrade that
@@ -31,7 +33,7 @@ absl::StatusOr<SupervisorProcess> StartSupervisor(
 
 // Returns true if a supervisor still runs that got no request yet but one to
 // complete its sandbox, which it has not refused. Reads its answer, if there is
-// one.
+// one. Otherwise closes its socket, with which a supervisor that refused ends.
 bool IsAlive(SupervisorProcess& supervisor);
 
 // Sends SIGKILL, unless the process was reaped. Called on the event loop's

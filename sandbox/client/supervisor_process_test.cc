@@ -94,8 +94,11 @@ TEST(SupervisorProcessTest, IsAliveIfItHasCompletedItsSandbox) {
   SupervisorProcess first{std::move(pair.first), nullptr};
   ::corral::supervisor::v1::FromSupervisor answer;
   answer.mutable_reply()->set_request_id(1);
+  EXPECT_TRUE(IsAlive(first));
+  EXPECT_FALSE(first.answered);
   ASSERT_THAT(pair.second.Send(answer), IsOk());
   EXPECT_TRUE(IsAlive(first));
+  EXPECT_TRUE(first.answered);
   EXPECT_TRUE(IsAlive(first)) << "the answer is read once";
   ASSERT_THAT(pair.second.Send(answer), IsOk());
   pair.second = PacketSocket();
@@ -110,6 +113,8 @@ TEST(SupervisorProcessTest, IsNotAliveIfItCannotCompleteItsSandbox) {
       ::corral::supervisor::v1::Reply::WORKSPACE);
   ASSERT_THAT(pair.second.Send(answer), IsOk());
   EXPECT_FALSE(IsAlive(first));
+  EXPECT_FALSE(IsAlive(first)) << "the answer is read once";
+  EXPECT_FALSE(first.answered);
 }
 
 }  // namespace

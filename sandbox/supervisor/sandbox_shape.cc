@@ -21,6 +21,12 @@ wire::SandboxSpec ShapeOf(wire::SandboxSpec spec) {
   return spec;
 }
 
+wire::SandboxSpec ProfileOnly(const wire::SandboxSpec& spec) {
+  wire::SandboxSpec profile;
+  profile.set_profile(spec.profile());
+  return profile;
+}
+
 bool CanBeCompletedAhead(const wire::SandboxSpec& spec) {
   return !spec.has_egress() && spec.disk_bytes() == 0 &&
          spec.disk_inodes() == 0 && spec.read_only_paths().empty() &&

@@ -17,6 +17,9 @@ namespace wire = ::corral::supervisor::v1;
 // equal when they are serialized.
 wire::SandboxSpec ShapeOf(wire::SandboxSpec spec);
 
+// Returns the shape of what a supervisor prepares before it knows more.
+wire::SandboxSpec ProfileOnly(const wire::SandboxSpec& spec);
+
 // Returns true unless completing such a sandbox has an effect outside of it: a
 // process for the way out, a limit of the space of a directory, placeholders
 // for paths that commands cannot change.

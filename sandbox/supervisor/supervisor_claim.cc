@@ -63,6 +63,10 @@ void Supervisor::CompleteSandbox(uint64_t request_id,
           MakeFailure(wire::Reply::FAULT, "the sandbox was completed before"));
     return;
   }
+  if (spec.SerializeAsString() == ProfileOnly(spec).SerializeAsString()) {
+    Reply(request_id, prepared_);
+    return;
+  }
   absl::Status completed = prepared_;
   if (!CanBeCompletedAhead(spec)) {
     completed = MakeFailure(wire::Reply::FAULT,

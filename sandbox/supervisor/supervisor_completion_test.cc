@@ -99,6 +99,21 @@ TEST_F(SupervisorCompletionTest, HasEverythingReadyForItsRequest) {
   EXPECT_TRUE(std::filesystem::exists(workspace_ + "/new"));
 }
 
+TEST_F(SupervisorCompletionTest, AnswersWhenItIsPreparedForAnySandbox) {
+  const wire::Reply prepared = Ask([](wire::ToSupervisor& request) {
+    request.mutable_complete_sandbox()->set_profile(wire::SandboxSpec::DEFAULT);
+  });
+  ASSERT_EQ(prepared.failure(), wire::Reply::NONE) << prepared.message();
+  const wire::Reply created = CreateNamed();
+  if (absl::StrContains(created.message(), "no idmapped mounts")) {
+    GTEST_SKIP() << created.message();
+  }
+  ASSERT_EQ(created.failure(), wire::Reply::NONE) << created.message();
+  EXPECT_FALSE(created.trace().completed_ahead());
+  EXPECT_EQ(Run("e1", absl::StrCat("cat ", workspace_, "/file")), 0);
+  EXPECT_EQ(Output("e1"), "first\n");
+}
+
 TEST_F(SupervisorCompletionTest, IsNotCompletedOnceItIsReady) {
   ASSERT_EQ(CreateNamed().failure(), wire::Reply::NONE);
   const wire::Reply late = Ask([&](wire::ToSupervisor& request) {
