@@ -17,7 +17,8 @@ namespace wire = ::corral::supervisor::v1;
 // equal when they are serialized.
 wire::SandboxSpec ShapeOf(wire::SandboxSpec spec);
 
-// Returns the shape of what a supervisor prepares before it knows more.
+// Returns the shape of what a supervisor prepares before it knows more. To
+// complete it means to wait for that; a failure does not end the supervisor.
 wire::SandboxSpec ProfileOnly(const wire::SandboxSpec& spec);
 
 // Returns true unless completing such a sandbox has an effect outside of it: a
