@@ -89,7 +89,8 @@ absl::Status Serve(const corral::config::v1::ServerConfig& config,
             << config.listen();
   switch (daemon.RunToTheEnd(handover.get())) {
     case Daemon::End::kEnded:
-      // Before the directory is unlocked: who waits for that may want it.
+      // Before the directory is unlocked: a server that waits for it then opens
+      // this address.
       listener->Close();
       break;
     case Daemon::End::kLeft:

@@ -23,12 +23,17 @@ constexpr char kStrict[] = "strict";
 
 class SpareSupervisorsTest : public ::testing::Test {
  protected:
+  void Add(const Shape& shape) {
+    auto pair = *PacketSocket::Pair();
+    made_.push_back(pair.first.fd());
+    others_.push_back(std::move(pair.second));
+    spares_.Add(shape, {std::move(pair.first), nullptr}, now_);
+  }
   // Makes all that lack. Returns how many did.
   size_t Fill() {
     size_t made = 0;
     while (const auto shape = spares_.Lacking()) {
-      spares_.Add(*shape, {std::move(PacketSocket::Pair()->first), nullptr},
-                  now_);
+      Add(*shape);
       ++made;
     }
     return made;
@@ -40,7 +45,8 @@ class SpareSupervisorsTest : public ::testing::Test {
 
   SpareSupervisors::Clock::time_point now_{};
   SpareSupervisors spares_;
-  // The other ends of sockets.
+  // The descriptors of the spares' sockets, and the other ends.
+  std::vector<int> made_;
   std::vector<PacketSocket> others_;
 };
 
@@ -168,32 +174,21 @@ TEST_F(SpareSupervisorsTest, ASpareThatNobodyWantsAnyMoreEnds) {
   Take(kNested);
   ASSERT_EQ(spares_.Lacking(), kNested);
   EXPECT_TRUE(spares_.Forget(kNested).empty());
-  spares_.Add(kNested, {std::move(PacketSocket::Pair()->first), nullptr}, now_);
+  Add(kNested);
   EXPECT_EQ(Trim(), 1u);
   EXPECT_FALSE(Take(kNested));
 }
 
 TEST_F(SpareSupervisorsTest, TheOldestOneIsTakenFirst) {
   Take(kDefault);
-  std::vector<int> order;
-  while (const auto shape = spares_.Lacking()) {
-    auto pair = *PacketSocket::Pair();
-    order.push_back(pair.first.fd());
-    spares_.Add(*shape, {std::move(pair.first), nullptr}, now_);
-    others_.push_back(std::move(pair.second));
-  }
-  ASSERT_EQ(order.size(), 2u);
-  EXPECT_EQ(spares_.Take(kDefault, now_).socket.fd(), order[0]);
-  EXPECT_EQ(spares_.Take(kDefault, now_).socket.fd(), order[1]);
+  ASSERT_EQ(Fill(), 2u);
+  EXPECT_EQ(spares_.Take(kDefault, now_).socket.fd(), made_[0]);
+  EXPECT_EQ(spares_.Take(kDefault, now_).socket.fd(), made_[1]);
 }
 
 TEST_F(SpareSupervisorsTest, ASpareIsBeingMadeUntilItAnswersOrEnds) {
   Take(kDefault);
-  while (const auto shape = spares_.Lacking()) {
-    auto pair = *PacketSocket::Pair();
-    spares_.Add(*shape, {std::move(pair.first), nullptr}, now_);
-    others_.push_back(std::move(pair.second));
-  }
+  ASSERT_EQ(Fill(), 2u);
   EXPECT_EQ(spares_.CountMaking(now_), 2u);
   ::corral::supervisor::v1::FromSupervisor answer;
   answer.mutable_reply()->set_request_id(1);
@@ -205,8 +200,7 @@ TEST_F(SpareSupervisorsTest, ASpareIsBeingMadeUntilItAnswersOrEnds) {
 }
 
 TEST_F(SpareSupervisorsTest, ASpareThatHangsHindersOthersForAWhileOnly) {
-  auto pair = *PacketSocket::Pair();
-  spares_.Add(kDefault, {std::move(pair.first), nullptr}, now_);
+  ASSERT_EQ(Fill(), 1u);
   now_ += SpareSupervisors::kMakingPatience - std::chrono::nanoseconds(1);
   EXPECT_EQ(spares_.CountMaking(now_), 1u);
   now_ += std::chrono::nanoseconds(1);

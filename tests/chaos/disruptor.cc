@@ -49,9 +49,9 @@ void Disruptor::Run() {
 
 void Disruptor::RandomlyKillOrTakeOver() {
   if (random_() % 2 == 0 && server_.IsRunning()) {
-    // A successor competes for the socket with a predecessor that still starts.
-    // If the predecessor loses, it ends with an error, and the successor
-    // serves.
+    // A successor competes for the state directory with a predecessor that
+    // still starts. If the predecessor loses, it ends with an error, and the
+    // successor serves.
     server_.AwaitServing();
     server_.TakeOver();
   } else {
