@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "sandbox/base/small_file.h"
 #include "sandbox/base/status_macros.h"
 
@@ -18,43 +19,48 @@ namespace {
 // bytes.
 constexpr uint64_t kUnlimited = uint64_t{1} << 62;
 
-uint64_t Memory() {
+absl::StatusOr<uint64_t> NineTenthsOfMemory() {
   struct sysinfo host = {};
   ::sysinfo(&host);
-  return uint64_t{host.totalram} * host.mem_unit;
+  return uint64_t{host.totalram} * host.mem_unit / 10 * 9;
 }
 
-absl::StatusOr<uint64_t> ProcessIds() {
+absl::StatusOr<uint64_t> HalfOfProcessIds() {
   constexpr char kPath[] = "/proc/sys/kernel/pid_max";
   const absl::StatusOr<std::string> text = ReadSmallFile(kPath);
   uint64_t count = 0;
   if (!text.ok() || !absl::SimpleAtoi(*text, &count)) {
     return absl::InternalError(absl::StrCat("cannot read ", kPath));
   }
-  return count;
+  return count / 2;
 }
 
-// Returns false also for a file that the hierarchy does not have.
-bool IsUnlimited(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadSmallFile(path);
+bool IsUnlimited(absl::string_view text) {
   uint64_t limit = 0;
-  return text.ok() && (absl::StripAsciiWhitespace(*text) == "max" ||
-                       (absl::SimpleAtoi(*text, &limit) && limit > kUnlimited));
+  return absl::StripAsciiWhitespace(text) == "max" ||
+         (absl::SimpleAtoi(text, &limit) && limit > kUnlimited);
 }
 
-absl::Status LimitOnce(const std::string& path, uint64_t limit) {
-  return IsUnlimited(path) ? WriteSmallFile(path, absl::StrCat(limit))
-                           : absl::OkStatus();
+absl::Status LimitOnce(const std::string& path,
+                       absl::StatusOr<uint64_t> (*limit)()) {
+  const absl::StatusOr<std::string> present = ReadSmallFile(path);
+  if (absl::IsNotFound(present.status())) {
+    return absl::OkStatus();  // the hierarchy does not have it
+  }
+  RETURN_IF_ERROR(present.status());
+  if (!IsUnlimited(*present)) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const uint64_t value, limit());
+  return WriteSmallFile(path, absl::StrCat(value));
 }
 
 }  // namespace
 
 absl::Status SetCeiling(const std::string& directory) {
-  ASSIGN_OR_RETURN(const uint64_t pids, ProcessIds());
-  RETURN_IF_ERROR(LimitOnce(directory + "/pids.max", pids / 2));
-  const uint64_t memory = Memory() / 10 * 9;
-  RETURN_IF_ERROR(LimitOnce(directory + "/memory.max", memory));
-  return LimitOnce(directory + "/memory.limit_in_bytes", memory);
+  RETURN_IF_ERROR(LimitOnce(directory + "/pids.max", HalfOfProcessIds));
+  RETURN_IF_ERROR(LimitOnce(directory + "/memory.max", NineTenthsOfMemory));
+  return LimitOnce(directory + "/memory.limit_in_bytes", NineTenthsOfMemory);
 }
 
 }  // namespace sandbox

@@ -59,10 +59,6 @@ bool HoldsInChild(const std::function<bool()>& check) {
   return ::waitpid(child, &status, 0) == child && status == 0;
 }
 
-bool HasNoChild() {
-  return ::waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD;
-}
-
 // The namespace of a process, `pid` or "self": "net:[4026531840]".
 template <typename Pid>
 std::string Namespace(Pid pid, const char* kind) {
@@ -357,36 +353,6 @@ TEST(ProcessTest, NamesWhatItCannotFinish) {
   EXPECT_THAT(FinishWithout({SYS_sethostname, SYS_socket}),
               StartsWith("sethostname: "));
   EXPECT_THAT(FinishWithout({SYS_socket}), StartsWith("bring up lo: "));
-}
-
-TEST(OwnerMapTest, MapsTheOwnerAndTheGroupToOneId) {
-  if (::getuid() != 0) {
-    GTEST_SKIP() << "needs root";
-  }
-  const absl::StatusOr<UniqueFd> map = OwnerMap(1234, 5678, kFirstId, 1000);
-  ASSERT_THAT(map.status(), IsOk());
-  EXPECT_TRUE(HoldsInChild([&map] {
-    const std::string one = absl::StrCat(" ", kFirstId + 1000, " 1");
-    return ::setns(map->get(), CLONE_NEWUSER) == 0 &&
-           ReadMap("/proc/self/uid_map") == "1234" + one &&
-           ReadMap("/proc/self/gid_map") == "5678" + one;
-  }));
-}
-
-TEST(OwnerMapTest, LeavesNoProcess) {
-  if (::getuid() != 0) {
-    GTEST_SKIP() << "needs root";
-  }
-  const absl::StatusOr<UniqueFd> map = OwnerMap(1234, 5678, kFirstId, 1000);
-  ASSERT_THAT(map.status(), IsOk());
-  EXPECT_EQ(::ioctl(map->get(), NS_GET_NSTYPE), CLONE_NEWUSER);
-  EXPECT_TRUE(HasNoChild());
-  absl::Status failed;
-  ASSERT_TRUE(tests::WithFailingCalls({SYS_write}, EPERM, [&] {
-    failed = OwnerMap(1234, 5678, kFirstId, 1000).status();
-  }));
-  EXPECT_THAT(std::string(failed.message()), HasSubstr("uid_map"));
-  EXPECT_TRUE(HasNoChild());
 }
 
 }  // namespace

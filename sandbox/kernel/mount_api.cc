@@ -150,13 +150,19 @@ UniqueFd OpenDirectoryWithoutLinks(const std::string& path) {
 }
 
 absl::Status MoveTree(int tree, int directory, const std::string& path) {
+  unsigned flags = MOVE_MOUNT_F_EMPTY_PATH;
+  const char* name = path.c_str();
   UniqueFd below;
-  if (!path.empty()) {
+  // The call itself follows no link that is the last part of a path.
+  if (path.find('/') != std::string::npos) {
     ASSIGN_OR_RETURN(below, OpenBeneath(directory, path));
+    directory = below.get();
+    name = "";
   }
-  const int target = below.valid() ? below.get() : directory;
-  if (::syscall(SYS_move_mount, tree, "", target, "",
-                MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0) {
+  if (*name == '\0') {
+    flags |= MOVE_MOUNT_T_EMPTY_PATH;
+  }
+  if (::syscall(SYS_move_mount, tree, "", directory, name, flags) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("move_mount(", path, ")"));
   }
   return absl::OkStatus();

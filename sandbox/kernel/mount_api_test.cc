@@ -158,7 +158,9 @@ TEST_F(MountApiTest, NamesTheCallThatFailed) {
   const absl::StatusOr<UniqueFd> tree = Tmpfs();
   ASSERT_THAT(tree.status(), IsOk());
   EXPECT_THAT(MoveTree(tree->get(), root_.get(), "none").ToString(),
-              HasSubstr("open none"));
+              HasSubstr("move_mount(none)"));
+  EXPECT_THAT(MoveTree(tree->get(), root_.get(), "none/x").ToString(),
+              HasSubstr("open none/x"));
   EXPECT_THAT(MoveTree(tree->get(), root_.get(), "link").ToString(),
               HasSubstr("move_mount(link)"));
 }

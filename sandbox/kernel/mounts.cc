@@ -35,6 +35,13 @@ absl::Status Lend(const std::string& path, uint64_t attributes,
   return absl::OkStatus();
 }
 
+// True if `name` was made in `directory`, as a directory or as a file.
+bool MakeEntry(int directory, const std::string& name, bool is_directory) {
+  return (is_directory
+              ? ::mkdirat(directory, name.c_str(), 0755)
+              : ::mknodat(directory, name.c_str(), S_IFREG | 0444, 0)) == 0;
+}
+
 // Makes the missing parts of `path` below `root`; the last part becomes a
 // directory if `directory`, else a file. Returns the last part (O_PATH).
 // Follows links of the tree, but never out of it. Only this file has made links
@@ -49,11 +56,7 @@ absl::StatusOr<UniqueFd> MakePath(int root, const std::string& path,
     absl::StrAppend(&prefix, prefix.empty() ? "" : "/", parts[i]);
     absl::StatusOr<UniqueFd> next = OpenInRoot(root, prefix);
     if (absl::IsNotFound(next.status())) {
-      const bool file = !directory && i + 1 == parts.size();
-      const int made =
-          file ? ::mknodat(at.get(), parts[i].c_str(), S_IFREG | 0444, 0)
-               : ::mkdirat(at.get(), parts[i].c_str(), 0755);
-      if (made != 0) {
+      if (!MakeEntry(at.get(), parts[i], directory || i + 1 < parts.size())) {
         return absl::ErrnoToStatus(errno, absl::StrCat("make ", prefix));
       }
       next = OpenInRoot(root, prefix);
@@ -62,6 +65,25 @@ absl::StatusOr<UniqueFd> MakePath(int root, const std::string& path,
     at = *std::move(next);
   }
   return at;
+}
+
+absl::Status MountLent(int root, const std::vector<HostTree>& trees) {
+  // Many in turn are in the same directory.
+  std::string parent;
+  UniqueFd at;
+  for (const HostTree& tree : trees) {
+    const size_t name = tree.target.rfind('/') + 1;
+    if (!at.valid() || tree.target.substr(0, name) != parent) {
+      parent = tree.target.substr(0, name);
+      ASSIGN_OR_RETURN(at, MakePath(root, parent, true));
+    }
+    const std::string entry = tree.target.substr(name);
+    if (!MakeEntry(at.get(), entry, tree.directory) && errno != EEXIST) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("make ", tree.target));
+    }
+    RETURN_IF_ERROR(MoveTree(tree.tree.get(), at.get(), entry));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WriteText(int root, const TextFile& file) {
@@ -145,14 +167,16 @@ enum class Access { kAsCover, kReadOnly };
 
 absl::Status CoverWith(int root, const char* cover, const char* path,
                        Access access) {
-  if (::faccessat(root, path, F_OK, 0) != 0) {
+  const absl::StatusOr<UniqueFd> place = OpenBeneath(root, path);
+  if (absl::IsNotFound(place.status())) {
     return absl::OkStatus();  // this kernel does not have it
   }
+  RETURN_IF_ERROR(place.status());
   ASSIGN_OR_RETURN(const UniqueFd copy, CopyTree(root, cover));
   if (access == Access::kReadOnly) {
     RETURN_IF_ERROR(SetMountAttributes(copy.get(), MOUNT_ATTR_RDONLY, -1));
   }
-  return MoveTree(copy.get(), root, path);
+  return MoveTree(copy.get(), place->get(), "");
 }
 
 // Covers a file of /proc with a text.
@@ -266,11 +290,7 @@ absl::StatusOr<SandboxTree> Build(const HostTrees& host) {
   RETURN_IF_ERROR(MoveTree(root.get(), AT_FDCWD, "usr"));
   RETURN_IF_ERROR(MakeSkeleton(root.get(), host));
   RETURN_IF_ERROR(MountScratch(root.get()));
-  for (const HostTree& tree : host.trees) {
-    ASSIGN_OR_RETURN(const UniqueFd place,
-                     MakePath(root.get(), tree.target, tree.directory));
-    RETURN_IF_ERROR(MoveTree(tree.tree.get(), place.get(), ""));
-  }
+  RETURN_IF_ERROR(MountLent(root.get(), host.trees));
   ASSIGN_OR_RETURN(
       UniqueFd devpts,
       NewFileSystem(

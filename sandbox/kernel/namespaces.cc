@@ -74,15 +74,6 @@ void EnterOrExit(int pidfd, int namespaces) {
 constexpr int kAllButPids = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET |
                             CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
 
-absl::StatusOr<UniqueFd> OpenUserNamespace(pid_t pid) {
-  const std::string path = absl::StrCat("/proc/", pid, "/ns/user");
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("open ", path));
-  }
-  return fd;
-}
-
 absl::Status BringUpLoopback() {
   UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request = {};
@@ -209,31 +200,6 @@ absl::Status MapIds(pid_t pid, uint32_t first_id) {
   };
   RETURN_IF_ERROR(map("/uid_map", ::geteuid()));
   return map("/gid_map", ::getegid());
-}
-
-absl::StatusOr<UniqueFd> OwnerMap(uid_t owner, gid_t group, uint32_t first_id,
-                                  uint32_t inside) {
-  // Only a process can make a user namespace; afterwards the descriptor keeps
-  // it.
-  ASSIGN_OR_RETURN(Child child, Clone(CLONE_NEWUSER, -1));
-  if (child.pid == 0) {
-    for (;;) {
-      ::pause();
-    }
-  }
-  const auto map = [&](const char* file, uint32_t id) {
-    return WriteSmallFile(absl::StrCat("/proc/", child.pid, file),
-                          absl::StrCat(id, " ", first_id + inside, " 1"));
-  };
-  absl::Status mapped = map("/uid_map", owner);
-  if (mapped.ok()) {
-    mapped = map("/gid_map", group);
-  }
-  absl::StatusOr<UniqueFd> name_space = OpenUserNamespace(child.pid);
-  ::kill(child.pid, SIGKILL);
-  ::waitpid(child.pid, nullptr, 0);
-  RETURN_IF_ERROR(mapped);
-  return name_space;
 }
 
 absl::Status FinishNamespaces(const std::string& host_name) {

@@ -80,12 +80,6 @@ absl::Status DieWithParent();
 // with kNoRange, kCommandId to the user and group of this process.
 absl::Status MapIds(pid_t pid, uint32_t first_id);
 
-// Returns a user namespace for an idmapped mount. On such a mount, files of
-// user `owner` and group `group` belong to the ids first_id + inside, and files
-// that these ids create belong to the owner.
-absl::StatusOr<UniqueFd> OwnerMap(uid_t owner, gid_t group, uint32_t first_id,
-                                  uint32_t inside);
-
 // In the child: makes a cgroup namespace with the present cgroup as its root,
 // brings the loopback interface up and sets the host name.
 absl::Status FinishNamespaces(const std::string& host_name);

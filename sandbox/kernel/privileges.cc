@@ -46,18 +46,19 @@ absl::Status Set(const Capabilities& capabilities) {
 }
 
 absl::Status LimitBoundingSet(std::initializer_list<int> capabilities) {
-  // The kernel may know more capabilities than the headers; the call fails
-  // after the last one.
-  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0;
-       ++capability) {
-    const bool kept = std::find(capabilities.begin(), capabilities.end(),
-                                capability) != capabilities.end();
-    if (!kept && ::prctl(PR_CAPBSET_DROP, capability) != 0) {
-      return absl::ErrnoToStatus(errno,
-                                 absl::StrCat("drop capability ", capability));
+  for (int capability = 0;; ++capability) {
+    if (std::find(capabilities.begin(), capabilities.end(), capability) !=
+        capabilities.end()) {
+      continue;
+    }
+    if (::prctl(PR_CAPBSET_DROP, capability) != 0) {
+      // The kernel may know more capabilities than the headers.
+      return errno == EINVAL
+                 ? absl::OkStatus()
+                 : absl::ErrnoToStatus(
+                       errno, absl::StrCat("drop capability ", capability));
     }
   }
-  return absl::OkStatus();
 }
 
 }  // namespace

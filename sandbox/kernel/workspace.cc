@@ -23,6 +23,7 @@
 #include "sandbox/init/exchange.h"
 #include "sandbox/kernel/mount_api.h"
 #include "sandbox/kernel/namespaces.h"
+#include "sandbox/kernel/owner_map.h"
 
 namespace sandbox {
 namespace {

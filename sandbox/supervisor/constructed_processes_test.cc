@@ -171,19 +171,17 @@ TEST(ConstructedProcessesTest, HaveNoSignalIgnoredOrBlocked) {
 }
 
 TEST(ConstructedProcessesTest, SayWhyNoOtherProcessJoinsThem) {
-  const absl::Status made =
-      Make([](Construction& construction, const Cgroup& home) {
-        absl::Status completed;
-        absl::Status replaced;
-        EXPECT_TRUE(tests::WithFailingCalls({SYS_clone3}, EAGAIN, [&] {
-          completed = Complete(construction, Particulars()).status();
-          replaced =
-              ReplaceSpawner(home, seccomp::Profile::kStrict, construction);
-        }));
-        constexpr char kMessage[] = "clone3: Resource temporarily unavailable";
-        EXPECT_EQ(completed.message(), kMessage);
-        EXPECT_EQ(replaced.message(), kMessage);
-      });
+  const absl::Status made = Make([](Construction& construction,
+                                    const Cgroup& home) {
+    absl::Status completed;
+    absl::Status replaced;
+    EXPECT_TRUE(tests::WithFailingCalls({SYS_clone, SYS_clone3}, EAGAIN, [&] {
+      completed = Complete(construction, Particulars()).status();
+      replaced = ReplaceSpawner(home, seccomp::Profile::kStrict, construction);
+    }));
+    EXPECT_EQ(completed.message(), "clone: Resource temporarily unavailable");
+    EXPECT_EQ(replaced.message(), "clone3: Resource temporarily unavailable");
+  });
   EXPECT_TRUE(made.ok()) << made;
 }
 

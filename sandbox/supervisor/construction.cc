@@ -25,6 +25,7 @@
 #include "sandbox/kernel/cgroup_view.h"
 #include "sandbox/kernel/landlock.h"
 #include "sandbox/kernel/privileges.h"
+#include "sandbox/kernel/visit.h"
 #include "sandbox/seccomp/seccomp.h"
 #include "sandbox/supervisor/construction_report.h"
 #include "sandbox/supervisor/init_program.h"
@@ -339,21 +340,12 @@ absl::StatusOr<std::vector<UniqueFd>> Complete(const Construction& made,
     workspaces.push_back(std::move(workspace));
   }
   const UniqueFd sysctls(::open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  ASSIGN_OR_RETURN(ReportSockets pair, MakeReportSockets());
-  absl::StatusOr<Child> child = ForkIntoSandbox(made, -1);
-  if (!child.ok()) {
-    return IsExiting(made.init.pid) ? InitError(made.init) : child.status();
+  const absl::Status completed = Visit(made.init.pidfd.get(), [&] {
+    return CompleteInside(made, sysctls.get(), workspaces, particulars);
+  });
+  if (!completed.ok()) {
+    return IsExiting(made.init.pid) ? InitError(made.init) : completed;
   }
-  if (child->pid == 0) {
-    ReportAndExit(pair.theirs.get(),
-                  CompleteInside(made, sysctls.get(), workspaces, particulars));
-  }
-  pair.theirs.Reset();
-  const absl::Status completed =
-      ReceiveReport(pair.ours.get(), "complete the mounts").status();
-  siginfo_t info;
-  ::waitid(P_PIDFD, static_cast<id_t>(child->pidfd.get()), &info, WEXITED);
-  RETURN_IF_ERROR(completed);
   std::vector<UniqueFd> mounts;
   mounts.reserve(workspaces.size());
   for (HostTree& workspace : workspaces) {
