@@ -14,7 +14,7 @@ namespace sandbox {
 
 // Returns a user namespace for an idmapped mount. On such a mount, files of
 // user `owner` and group `group` belong to the ids first_id + inside, and files
-// that these ids create belong to the owner. For a single-threaded process.
+// that these ids create belong to the owner.
 absl::StatusOr<UniqueFd> OwnerMap(uid_t owner, gid_t group, uint32_t first_id,
                                   uint32_t inside);
 

@@ -52,7 +52,8 @@ absl::Status LimitBoundingSet(std::initializer_list<int> capabilities) {
       continue;
     }
     if (::prctl(PR_CAPBSET_DROP, capability) != 0) {
-      // The kernel may know more capabilities than the headers.
+      // EINVAL: that was the last. The kernel may know more capabilities than
+      // the headers.
       return errno == EINVAL
                  ? absl::OkStatus()
                  : absl::ErrnoToStatus(

@@ -1,5 +1,7 @@
 #include "sandbox/kernel/visit.h"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -17,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/namespaces.h"
 #include "tests/status_matchers.h"
 
@@ -46,14 +49,24 @@ class VisitTest : public ::testing::Test {
     if (::getuid() != 0) {
       GTEST_SKIP() << "needs root";
     }
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const UniqueFd reader(ends[0]);
+    const UniqueFd writer(ends[1]);
     absl::StatusOr<Child> child = CloneIntoNamespaces(-1, kFirstId);
     ASSERT_THAT(child.status(), IsOk());
     if (child->pid == 0) {
+      const char made = ::unshare(CLONE_NEWCGROUP) == 0 ? 'y' : 'n';
+      [[maybe_unused]] const ssize_t sent = ::write(writer.get(), &made, 1);
       for (;;) {
         ::pause();
       }
     }
     init_ = *std::move(child);
+    char made = 'n';
+    EXPECT_EQ(::read(reader.get(), &made, 1), 1);
+    EXPECT_EQ(made, 'y');
+    ASSERT_THAT(MapIds(init_.pid, kFirstId), IsOk());
   }
   void TearDown() override { End(); }
 
@@ -71,7 +84,7 @@ TEST_F(VisitTest, WorksInTheNamespacesOfTheProcess) {
   std::vector<std::string> seen;
   const absl::Status visited = Visit(init_.pidfd.get(), [&] {
     seen = Namespaces("self");
-    return absl::OkStatus();
+    return BecomeSandboxRoot(kFirstId);
   });
   EXPECT_THAT(visited, IsOk());
   EXPECT_EQ(seen, Namespaces(init_.pid));
@@ -87,12 +100,16 @@ TEST_F(VisitTest, LeavesTheCallerWhereItWas) {
   const std::vector<std::string> own = Namespaces("self");
   const std::string place = std::filesystem::current_path();
   const mode_t mask = ::umask(027);
-  const absl::Status visited = Visit(init_.pidfd.get(), [] {
+  const int kept = init_.pidfd.get();
+  const absl::Status visited = Visit(kept, [kept] {
     ::umask(0);
-    return ::chdir("/proc") == 0 ? absl::OkStatus()
+    ::close(kept);
+    return ::chdir("/proc") == 0 ? BecomeSandboxRoot(kFirstId)
                                  : absl::ErrnoToStatus(errno, "chdir");
   });
   EXPECT_THAT(visited, IsOk());
+  EXPECT_GE(::fcntl(kept, F_GETFD), 0) << "the descriptor was closed";
+  EXPECT_EQ(::geteuid(), 0u);
   EXPECT_EQ(Namespaces("self"), own);
   EXPECT_EQ(std::filesystem::current_path(), place);
   EXPECT_EQ(::umask(mask), 027u);

@@ -341,7 +341,14 @@ absl::StatusOr<std::vector<UniqueFd>> Complete(const Construction& made,
   }
   const UniqueFd sysctls(::open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const absl::Status completed = Visit(made.init.pidfd.get(), [&] {
-    return CompleteInside(made, sysctls.get(), workspaces, particulars);
+    const absl::Status inside =
+        CompleteInside(made, sysctls.get(), workspaces, particulars);
+    // Not the code of an errno, which may be that of a killed process.
+    return FailureOf(inside) == wire::Reply::FAULT
+               ? MakeFailure(
+                     wire::Reply::FAULT,
+                     absl::StrCat("complete the mounts: ", inside.message()))
+               : inside;
   });
   if (!completed.ok()) {
     return IsExiting(made.init.pid) ? InitError(made.init) : completed;

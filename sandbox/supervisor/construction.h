@@ -75,7 +75,8 @@ absl::Status ReplaceSpawner(const Cgroup& home, seccomp::Profile profile,
 
 // Adds the workspaces and the limit of memory, before the first command.
 // Returns the mounts of the workspaces, in their order. Fails as
-// LendWorkspace() and Attach() do. Fails with Aborted if init was killed.
+// LendWorkspace() and Attach() do. May fail with Aborted, or succeed, if init
+// was killed.
 absl::StatusOr<std::vector<UniqueFd>> Complete(const Construction& made,
                                                const Particulars& particulars);
 
