@@ -68,8 +68,8 @@ LocalSupervisorLauncher::LocalSupervisorLauncher(
     : loop_(std::move(loop)),
       image_(std::move(image)),
       commands_are_this_user_(CommandsAreThisUser()),
-      most_at_once_(CountProcessors()),
       thread_([this] { loop_->Run(); }),
+      spares_(CountProcessors()),
       provider_([this] { Provide(); }) {}
 
 LocalSupervisorLauncher::~LocalSupervisorLauncher() {
@@ -170,11 +170,11 @@ std::optional<LocalSupervisorLauncher::Shape>
 LocalSupervisorLauncher::ShapeToMake() {
   MutexLock lock(&mutex_);
   const Clock::time_point now = Clock::now();
-  if (spares_.CountMaking(now) >= most_at_once_) {
+  std::optional<Shape> shape = spares_.ShapeToMake(now);
+  if (!shape.has_value()) {
     make_at_ = now + kMakingCheck;
-    return std::nullopt;
   }
-  return spares_.Lacking();
+  return shape;
 }
 
 void LocalSupervisorLauncher::MakeSpare() {

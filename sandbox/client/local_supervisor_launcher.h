@@ -101,9 +101,6 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   // See MakeSupervisorImage().
   const UniqueFd image_;
   const bool commands_are_this_user_;
-  // Spares that are made at the same time: with more, each would take longer,
-  // and so would a sandbox whose request found none.
-  const size_t most_at_once_;
   std::atomic<bool> let_go_ = false;
   std::thread thread_;
   Mutex mutex_;

@@ -6,7 +6,8 @@
 
 namespace sandbox {
 
-SpareSupervisors::SpareSupervisors() {
+SpareSupervisors::SpareSupervisors(size_t most_at_once)
+    : most_at_once_(most_at_once) {
   pools_[kDefault].wanted = LeastOf(kDefault);
 }
 
@@ -84,6 +85,11 @@ std::optional<SpareSupervisors::Shape> SpareSupervisors::Lacking() const {
     }
   }
   return std::nullopt;
+}
+
+std::optional<SpareSupervisors::Shape> SpareSupervisors::ShapeToMake(
+    Clock::time_point now) {
+  return CountMaking(now) < most_at_once_ ? Lacking() : std::nullopt;
 }
 
 void SpareSupervisors::Add(const Shape& shape, SupervisorProcess spare,

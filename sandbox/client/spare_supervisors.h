@@ -42,18 +42,23 @@ class SpareSupervisors {
   // The time after which a spare that has not answered hinders no other one.
   static constexpr std::chrono::seconds kMakingPatience{1};
 
-  SpareSupervisors();
+  // At most `most_at_once`, 1 or more, are made at the same time: with more
+  // than the host has processors, each would take longer, and so would a
+  // sandbox whose request found none.
+  explicit SpareSupervisors(size_t most_at_once);
 
   // A sandbox is requested. Returns the oldest spare for it, which is the most
   // likely to be ready, or one without a socket.
   SupervisorProcess Take(const Shape& shape, Clock::time_point now);
 
-  // Returns the shape of a spare to make next, or nothing while all are made.
+  // Returns the shape of a spare that is lacking, or nothing while all are
+  // made.
   std::optional<Shape> Lacking() const;
+  // The same, but nothing while as many are being made as may be. Reads the
+  // answers of spares.
+  std::optional<Shape> ShapeToMake(Clock::time_point now);
   // Adds a spare that was lacking. If it no longer is, Trim() returns it.
   void Add(const Shape& shape, SupervisorProcess spare, Clock::time_point now);
-  // Reads the answers of spares. Returns how many have yet to answer.
-  size_t CountMaking(Clock::time_point now);
 
   // No spare of this shape is wanted until it is asked for twice again. Returns
   // those that there are.
@@ -89,12 +94,15 @@ class SpareSupervisors {
   static constexpr char kDefault[] = "";
   static size_t LeastOf(const Shape& shape);
   void WantMore(Pool& pool, Clock::time_point now);
+  // Returns how many spares have yet to answer.
+  size_t CountMaking(Clock::time_point now);
   // Moves the newest spare of the pool.
   static void MoveLast(Pool& pool, std::vector<SupervisorProcess>& to);
   // Ends the spares of the shape that rests for the longest time. Returns how
   // many fewer are wanted.
   size_t MakeRoom(Clock::time_point now);
 
+  const size_t most_at_once_;
   std::map<Shape, Pool> pools_;
   // Spares that are to end.
   std::vector<SupervisorProcess> over_;

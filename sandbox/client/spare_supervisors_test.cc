@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,7 +45,7 @@ class SpareSupervisorsTest : public ::testing::Test {
   size_t Trim() { return spares_.Trim(now_).size(); }
 
   SpareSupervisors::Clock::time_point now_{};
-  SpareSupervisors spares_;
+  SpareSupervisors spares_{2};
   // The descriptors of the spares' sockets, and the other ends.
   std::vector<int> made_;
   std::vector<PacketSocket> others_;
@@ -186,25 +187,45 @@ TEST_F(SpareSupervisorsTest, TheOldestOneIsTakenFirst) {
   EXPECT_EQ(spares_.Take(kDefault, now_).socket.fd(), made_[1]);
 }
 
+TEST_F(SpareSupervisorsTest, AsManyAreMadeAtOnceAsMayBe) {
+  for (int i = 0; i < 3; ++i) {
+    Take(kDefault);
+  }
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(spares_.ShapeToMake(now_), kDefault);
+    Add(kDefault);
+  }
+  EXPECT_EQ(spares_.ShapeToMake(now_), std::nullopt);
+  EXPECT_EQ(spares_.Lacking(), kDefault);
+}
+
 TEST_F(SpareSupervisorsTest, ASpareIsBeingMadeUntilItAnswersOrEnds) {
-  Take(kDefault);
-  ASSERT_EQ(Fill(), 2u);
-  EXPECT_EQ(spares_.CountMaking(now_), 2u);
+  for (int i = 0; i < 4; ++i) {
+    Take(kDefault);
+  }
+  Add(kDefault);
+  Add(kDefault);
+  EXPECT_EQ(spares_.ShapeToMake(now_), std::nullopt);
   ::corral::supervisor::v1::FromSupervisor answer;
   answer.mutable_reply()->set_request_id(1);
   ASSERT_TRUE(others_[0].Send(answer).ok());
-  EXPECT_EQ(spares_.CountMaking(now_), 1u);
-  EXPECT_EQ(spares_.CountMaking(now_), 1u) << "the answer is read once";
+  EXPECT_EQ(spares_.ShapeToMake(now_), kDefault);
+  Add(kDefault);
+  EXPECT_EQ(spares_.ShapeToMake(now_), std::nullopt) << "an answer counts once";
   others_[1] = PacketSocket();
-  EXPECT_EQ(spares_.CountMaking(now_), 0u);
+  EXPECT_EQ(spares_.ShapeToMake(now_), kDefault);
 }
 
 TEST_F(SpareSupervisorsTest, ASpareThatHangsHindersOthersForAWhileOnly) {
-  ASSERT_EQ(Fill(), 1u);
+  for (int i = 0; i < 3; ++i) {
+    Take(kDefault);
+  }
+  Add(kDefault);
+  Add(kDefault);
   now_ += SpareSupervisors::kMakingPatience - std::chrono::nanoseconds(1);
-  EXPECT_EQ(spares_.CountMaking(now_), 1u);
+  EXPECT_EQ(spares_.ShapeToMake(now_), std::nullopt);
   now_ += std::chrono::nanoseconds(1);
-  EXPECT_EQ(spares_.CountMaking(now_), 0u);
+  EXPECT_EQ(spares_.ShapeToMake(now_), kDefault);
 }
 
 TEST_F(SpareSupervisorsTest, ShapesAreNotRememberedBeyondALimit) {
