@@ -1,14 +1,21 @@
+#include <unistd.h>
+
+#include <cstddef>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "corral/v1/sandbox.pb.h"
 #include "google/protobuf/util/time_util.h"
+#include "sandbox/base/small_file.h"
 #include "sandbox/base/status_macros.h"
 #include "tests/benchmarks/figures.h"
 #include "tests/benchmarks/samples.h"
@@ -109,6 +116,53 @@ absl::StatusOr<CreationTimes> TimeCreations(const Setting& setting) {
   return times;
 }
 
+// The CPU time that this host has spent since it started, in milliseconds; see
+// proc_stat(5).
+absl::StatusOr<double> HostCpuTime() {
+  ASSIGN_OR_RETURN(const std::string text,
+                   sandbox::ReadSmallFile("/proc/stat"));
+  const std::vector<std::string> fields =
+      absl::StrSplit(text.substr(0, text.find('\n')), ' ', absl::SkipEmpty());
+  double ticks = 0;
+  // User, nice and system time, and that of interrupts; not idle and iowait.
+  for (const size_t field : {1, 2, 3, 6, 7}) {
+    double value = 0;
+    if (fields.size() <= field || !absl::SimpleAtod(fields[field], &value)) {
+      return absl::InternalError("cannot read /proc/stat");
+    }
+    ticks += value;
+  }
+  return ticks * 1000 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+// Returns the host's CPU time for one of many repetitions of `work`.
+absl::StatusOr<Samples> CpuTimeOf(absl::FunctionRef<absl::Status()> work) {
+  ASSIGN_OR_RETURN(const double begin, HostCpuTime());
+  for (int i = 0; i < kCreations; ++i) {
+    RETURN_IF_ERROR(work());
+    absl::SleepFor(kRefill);
+  }
+  ASSIGN_OR_RETURN(const double end, HostCpuTime());
+  Samples samples;
+  samples.Add((end - begin) / kCreations);
+  return samples;
+}
+
+absl::Status MeasureCpuTime(const Setting& setting) {
+  ASSIGN_OR_RETURN(const Samples bubblewrap,
+                   CpuTimeOf([] { return TimeSpawn(Bubblewrap()).status(); }));
+  ASSIGN_OR_RETURN(const Samples corral, CpuTimeOf([&setting]() {
+                     ASSIGN_OR_RETURN(const std::string name,
+                                      setting.corral.CreateSandbox(""));
+                     RETURN_IF_ERROR(setting.corral.DeleteSandbox(name));
+                     return setting.corral.AwaitNoSandbox();
+                   }));
+  setting.report.Add({"CPU time to make and remove a sandbox", "ms", corral,
+                      "bwrap --unshare-all", bubblewrap, Goal::None(),
+                      absl::StrCat("the host's; mean of ", kCreations)});
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status MeasureSandbox(const Setting& setting) {
@@ -151,7 +205,7 @@ absl::Status MeasureSandbox(const Setting& setting) {
               {},
               Goal::AtMost(1000),
               ""});
-  return absl::OkStatus();
+  return MeasureCpuTime(setting);
 }
 
 }  // namespace tests
