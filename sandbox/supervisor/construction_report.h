@@ -1,5 +1,6 @@
-// The reports of the supervisor's children that have memory of their own while a
-// sandbox is being made: each reports that its part is done, or why it failed.
+// The reports of the supervisor's children that have memory of their own while
+// a sandbox is being made: each reports that its part is done, or why it
+// failed.
 //
 // Used by any thread, and between fork and exec if the process had one thread.
 
