@@ -54,7 +54,7 @@ class SpareSupervisors {
   // Returns the shape of a spare that is lacking, or nothing while all are
   // made.
   std::optional<Shape> Lacking() const;
-  // The same, but nothing while as many are being made as may be. Reads the
+  // The same, but nothing while `most_at_once` are being made. Reads the
   // answers of spares.
   std::optional<Shape> ShapeToMake(Clock::time_point now);
   // Adds a spare that was lacking. If it no longer is, Trim() returns it.

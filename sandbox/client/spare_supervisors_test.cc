@@ -187,7 +187,7 @@ TEST_F(SpareSupervisorsTest, TheOldestOneIsTakenFirst) {
   EXPECT_EQ(spares_.Take(kDefault, now_).socket.fd(), made_[1]);
 }
 
-TEST_F(SpareSupervisorsTest, AsManyAreMadeAtOnceAsMayBe) {
+TEST_F(SpareSupervisorsTest, NoMoreAreMadeAtOnceThanAllowed) {
   for (int i = 0; i < 3; ++i) {
     Take(kDefault);
   }

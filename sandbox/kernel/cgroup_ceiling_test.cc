@@ -2,8 +2,11 @@
 
 #include "sandbox/kernel/cgroup_ceiling.h"
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -12,6 +15,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -96,6 +100,24 @@ TEST_F(CgroupCeilingTest, ReportsALimitThatCannotBeRead) {
   ASSERT_TRUE(tests::WithFailingCalls({SYS_openat}, EIO,
                                       [&] { set = SetCeiling(directory_); }));
   EXPECT_THAT(std::string(set.message()), HasSubstr("/pids.max"));
+}
+
+TEST_F(CgroupCeilingTest, ReportsAHostWhoseIdsAreUnknown) {
+  if (::getuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  Put("pids.max", "max\n");
+  constexpr char kIds[] = "/proc/sys/kernel/pid_max";
+  absl::Status set;
+  // The mounts end with the thread.
+  std::thread([&] {
+    ASSERT_EQ(::unshare(CLONE_NEWNS), 0);
+    ASSERT_EQ(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+    ASSERT_EQ(::mount("/dev/null", kIds, nullptr, MS_BIND, nullptr), 0);
+    set = SetCeiling(directory_);
+  }).join();
+  EXPECT_EQ(set.message(), absl::StrCat("cannot read ", kIds));
+  EXPECT_EQ(Get("pids.max"), "max\n");
 }
 
 }  // namespace

@@ -150,19 +150,18 @@ UniqueFd OpenDirectoryWithoutLinks(const std::string& path) {
 }
 
 absl::Status MoveTree(int tree, int directory, const std::string& path) {
-  unsigned flags = MOVE_MOUNT_F_EMPTY_PATH;
-  const char* name = path.c_str();
-  UniqueFd below;
   // The call itself follows no link that is the last part of a path.
-  if (path.find('/') != std::string::npos) {
+  const bool is_name =
+      !path.empty() && path != ".." && path.find('/') == std::string::npos;
+  UniqueFd below;
+  if (!path.empty() && !is_name) {
     ASSIGN_OR_RETURN(below, OpenBeneath(directory, path));
-    directory = below.get();
-    name = "";
   }
-  if (*name == '\0') {
-    flags |= MOVE_MOUNT_T_EMPTY_PATH;
-  }
-  if (::syscall(SYS_move_mount, tree, "", directory, name, flags) != 0) {
+  if (::syscall(
+          SYS_move_mount, tree, "", below.valid() ? below.get() : directory,
+          is_name ? path.c_str() : "",
+          MOVE_MOUNT_F_EMPTY_PATH | (is_name ? 0 : MOVE_MOUNT_T_EMPTY_PATH)) !=
+      0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("move_mount(", path, ")"));
   }
   return absl::OkStatus();

@@ -47,8 +47,7 @@ absl::Status Reconfigure(
     const std::vector<std::pair<const char*, std::string>>& options);
 
 // Mounts `tree` on `path`, which is resolved below `directory` without
-// following any link, and which is not ".."; on `directory` itself if `path` is
-// empty.
+// following any link; on `directory` itself if `path` is empty.
 absl::Status MoveTree(int tree, int directory, const std::string& path);
 
 // Opens `path` (O_PATH) below `directory`, following no link.

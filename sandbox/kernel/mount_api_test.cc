@@ -113,6 +113,18 @@ TEST_F(MountApiTest, OpensADirectoryWithoutLinksOnly) {
   EXPECT_EQ(errno, ELOOP);
 }
 
+TEST_F(MountApiTest, MountsNothingAboveTheDirectory) {
+  const absl::StatusOr<UniqueFd> tree = Tmpfs();
+  ASSERT_THAT(tree.status(), IsOk());
+  const absl::StatusOr<UniqueFd> place = OpenBeneath(root_.get(), "a");
+  ASSERT_THAT(place.status(), IsOk());
+  ASSERT_EQ(::mkdirat(tree->get(), "x", 0755), 0);
+  // The directory is the root, whose parent it is itself.
+  ASSERT_THAT(MoveTree(tree->get(), place->get(), ".."), IsOk());
+  EXPECT_EQ(::faccessat(root_.get(), "x", F_OK, 0), -1);
+  EXPECT_EQ(::faccessat(root_.get(), "a/x", F_OK, 0), 0);
+}
+
 TEST_F(MountApiTest, MountsOnADescriptor) {
   const absl::StatusOr<UniqueFd> tree = Tmpfs();
   ASSERT_THAT(tree.status(), IsOk());

@@ -72,16 +72,16 @@ absl::Status MountLent(int root, const std::vector<HostTree>& trees) {
   std::string parent;
   UniqueFd at;
   for (const HostTree& tree : trees) {
-    const size_t name = tree.target.rfind('/') + 1;
-    if (!at.valid() || tree.target.substr(0, name) != parent) {
-      parent = tree.target.substr(0, name);
+    const size_t slash = tree.target.rfind('/');
+    const std::string name = tree.target.substr(slash + 1);
+    if (!at.valid() || tree.target.substr(0, slash) != parent) {
+      parent = tree.target.substr(0, slash);
       ASSIGN_OR_RETURN(at, MakePath(root, parent, true));
     }
-    const std::string entry = tree.target.substr(name);
-    if (!MakeEntry(at.get(), entry, tree.directory) && errno != EEXIST) {
+    if (!MakeEntry(at.get(), name, tree.directory) && errno != EEXIST) {
       return absl::ErrnoToStatus(errno, absl::StrCat("make ", tree.target));
     }
-    RETURN_IF_ERROR(MoveTree(tree.tree.get(), at.get(), entry));
+    RETURN_IF_ERROR(MoveTree(tree.tree.get(), at.get(), name));
   }
   return absl::OkStatus();
 }

@@ -69,10 +69,6 @@ void EnterOrExit(int pidfd, int namespaces) {
   }
 }
 
-// Those that each process enters that works in a sandbox.
-constexpr int kAllButPids = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET |
-                            CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
-
 absl::Status BringUpLoopback() {
   UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request = {};

@@ -3,6 +3,7 @@
 #ifndef SANDBOX_KERNEL_NAMESPACES_H_
 #define SANDBOX_KERNEL_NAMESPACES_H_
 
+#include <sched.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -23,6 +24,11 @@ constexpr uint32_t kIdRange = 65536;
 // spawner have them too, so the spawner must be out of the commands' reach; see
 // ForkBeside().
 constexpr uint32_t kNoRange = 0;
+
+// The namespaces that each process enters that works in a sandbox; see
+// setns(2).
+constexpr int kAllButPids = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET |
+                            CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
 
 struct Child {
   // 0 in the child itself.

@@ -18,15 +18,16 @@
 namespace sandbox {
 namespace {
 
-// A copy of the memory would take longer than all else. ThreadSanitizer expects
-// that a child has one.
+// A child with a copy of the memory would take longer than all else, but it is
+// the only kind that ThreadSanitizer knows.
 #ifdef __SANITIZE_THREAD__
 constexpr int kMemory = 0;
 #else
 constexpr int kMemory = CLONE_VM;
 #endif
 
-// Must change nothing in memory: the caller, whose it is, runs meanwhile.
+// Must change nothing in memory, which is that of the caller, who runs
+// meanwhile.
 int Pause(void* caller) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != *static_cast<const pid_t*>(caller)) {

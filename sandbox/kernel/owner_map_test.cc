@@ -8,17 +8,20 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "tests/child_process.h"
 #include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
+#include "tests/text_file.h"
 
 namespace sandbox {
 namespace {
@@ -32,14 +35,10 @@ bool HasNoChild() {
   return ::waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD;
 }
 
-// A map of ids: "FIRST-INSIDE FIRST-OUTSIDE COUNT".
-std::string ReadMap(const std::string& path) {
-  std::ifstream map(path);
-  std::string inside;
-  std::string outside;
-  std::string count;
-  map >> inside >> outside >> count;
-  return absl::StrCat(inside, " ", outside, " ", count);
+// The numbers of a map of ids: the first inside, the first outside, the count.
+std::vector<std::string> ReadMap(const std::string& path) {
+  return absl::StrSplit(tests::ReadFile(path), absl::ByAnyChar(" \n"),
+                        absl::SkipEmpty());
 }
 
 class OwnerMapTest : public ::testing::Test {
@@ -56,16 +55,16 @@ TEST_F(OwnerMapTest, MapsTheOwnerAndTheGroupToOneId) {
   ASSERT_THAT(map.status(), IsOk());
   const pid_t child = ::fork();
   if (child == 0) {
-    const std::string one = absl::StrCat(" ", kFirstId + 1000, " 1");
+    const std::string inside = absl::StrCat(kFirstId + 1000);
     ::_exit(::setns(map->get(), CLONE_NEWUSER) == 0 &&
-                    ReadMap("/proc/self/uid_map") == "1234" + one &&
-                    ReadMap("/proc/self/gid_map") == "5678" + one
+                    ReadMap("/proc/self/uid_map") ==
+                        std::vector<std::string>{"1234", inside, "1"} &&
+                    ReadMap("/proc/self/gid_map") ==
+                        std::vector<std::string>{"5678", inside, "1"}
                 ? 0
                 : 1);
   }
-  int status = -1;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(tests::AwaitExit(child), 0);
 }
 
 TEST_F(OwnerMapTest, LeavesNoProcess) {

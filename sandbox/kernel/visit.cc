@@ -9,6 +9,8 @@
 #include <memory>
 #include <utility>
 
+#include "sandbox/kernel/namespaces.h"
+
 namespace sandbox {
 namespace {
 
@@ -23,12 +25,9 @@ struct Journey {
 
 int EnterAndWork(void* argument) {
   Journey& journey = *static_cast<Journey*>(argument);
-  journey.result =
-      ::setns(journey.pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET |
-                                 CLONE_NEWIPC | CLONE_NEWUTS |
-                                 CLONE_NEWCGROUP) == 0
-          ? journey.work()
-          : absl::ErrnoToStatus(errno, "setns");
+  journey.result = ::setns(journey.pidfd, kAllButPids) == 0
+                       ? journey.work()
+                       : absl::ErrnoToStatus(errno, "setns");
   return 0;
 }
 

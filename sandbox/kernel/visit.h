@@ -16,11 +16,11 @@ namespace sandbox {
 //
 // The child has the caller's memory, as one of vfork(2) has: copying it would
 // take longer than the work. So nothing untrusted may run in the namespaces
-// yet. What `work` changes in memory remains; descriptors that it opens or
-// closes, ids, the umask and the working directory do not. It may take 48 KiB
-// of stack. For a single-threaded process, which is stopped meanwhile. Fails
-// with Aborted if the child was killed; then the memory is that of unfinished
-// work, and the caller must end soon.
+// yet. Memory stays as `work` leaves it; the descriptors that it opens or
+// closes, its ids, its umask and its working directory are the child's own. It
+// may take 48 KiB of stack. For a single-threaded process, which is stopped
+// meanwhile. Fails with Aborted if the child was killed; then the memory is
+// that of unfinished work, and the caller must end soon.
 absl::Status Visit(int pidfd, absl::FunctionRef<absl::Status()> work);
 
 }  // namespace sandbox

@@ -19,8 +19,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/namespaces.h"
+#include "tests/child_process.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
@@ -49,33 +49,26 @@ class VisitTest : public ::testing::Test {
     if (::getuid() != 0) {
       GTEST_SKIP() << "needs root";
     }
-    int ends[2];
-    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    const UniqueFd reader(ends[0]);
-    const UniqueFd writer(ends[1]);
+    const tests::Pipe pipe;
     absl::StatusOr<Child> child = CloneIntoNamespaces(-1, kFirstId);
     ASSERT_THAT(child.status(), IsOk());
     if (child->pid == 0) {
       const char made = ::unshare(CLONE_NEWCGROUP) == 0 ? 'y' : 'n';
-      [[maybe_unused]] const ssize_t sent = ::write(writer.get(), &made, 1);
+      [[maybe_unused]] const ssize_t sent =
+          ::write(pipe.writer.get(), &made, 1);
       for (;;) {
         ::pause();
       }
     }
     init_ = *std::move(child);
     char made = 'n';
-    EXPECT_EQ(::read(reader.get(), &made, 1), 1);
+    EXPECT_EQ(::read(pipe.reader.get(), &made, 1), 1);
     EXPECT_EQ(made, 'y');
     ASSERT_THAT(MapIds(init_.pid, kFirstId), IsOk());
   }
   void TearDown() override { End(); }
 
-  void End() {
-    if (init_.pid > 0) {
-      ::kill(std::exchange(init_.pid, 0), SIGKILL);
-      ::waitpid(-1, nullptr, 0);
-    }
-  }
+  void End() { tests::KillAndReap(std::exchange(init_.pid, 0)); }
 
   Child init_;
 };

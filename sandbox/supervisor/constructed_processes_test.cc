@@ -185,6 +185,23 @@ TEST(ConstructedProcessesTest, SayWhyNoOtherProcessJoinsThem) {
   EXPECT_TRUE(made.ok()) << made;
 }
 
+TEST(ConstructedProcessesTest, AreNotTakenForDeadWhenACallInsideFails) {
+  const absl::Status made = Make([](Construction& construction, const Cgroup&) {
+    constexpr uint64_t kMemory = uint64_t{64} << 20;
+    absl::Status completed;
+    // The code of this errno is Aborted.
+    EXPECT_TRUE(tests::WithFailingCalls({SYS_fspick}, ESTALE, [&] {
+      completed =
+          Complete(construction, {{}, kMemory, seccomp::Profile::kDefault})
+              .status();
+    }));
+    EXPECT_FALSE(absl::IsAborted(completed)) << completed;
+    EXPECT_EQ(completed.message(),
+              "complete the mounts: fspick(tmp): Stale file handle");
+  });
+  EXPECT_TRUE(made.ok()) << made;
+}
+
 TEST(ConstructedProcessesTest, LiveInTheirGroup) {
   const absl::Status made =
       Make([](Construction& construction, const Cgroup& home) {

@@ -343,7 +343,7 @@ absl::StatusOr<std::vector<UniqueFd>> Complete(const Construction& made,
   const absl::Status completed = Visit(made.init.pidfd.get(), [&] {
     const absl::Status inside =
         CompleteInside(made, sysctls.get(), workspaces, particulars);
-    // Not the code of an errno, which may be that of a killed process.
+    // The code of an errno may be Aborted, which stands for a killed process.
     return FailureOf(inside) == wire::Reply::FAULT
                ? MakeFailure(
                      wire::Reply::FAULT,
