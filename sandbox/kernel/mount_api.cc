@@ -157,11 +157,11 @@ absl::Status MoveTree(int tree, int directory, const std::string& path) {
   if (!path.empty() && !is_name) {
     ASSIGN_OR_RETURN(below, OpenBeneath(directory, path));
   }
-  if (::syscall(
-          SYS_move_mount, tree, "", below.valid() ? below.get() : directory,
-          is_name ? path.c_str() : "",
-          MOVE_MOUNT_F_EMPTY_PATH | (is_name ? 0 : MOVE_MOUNT_T_EMPTY_PATH)) !=
-      0) {
+  const int target = below.valid() ? below.get() : directory;
+  const unsigned flags =
+      MOVE_MOUNT_F_EMPTY_PATH | (is_name ? 0 : MOVE_MOUNT_T_EMPTY_PATH);
+  if (::syscall(SYS_move_mount, tree, "", target, is_name ? path.c_str() : "",
+                flags) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("move_mount(", path, ")"));
   }
   return absl::OkStatus();

@@ -185,7 +185,7 @@ TEST(ConstructedProcessesTest, SayWhyNoOtherProcessJoinsThem) {
   EXPECT_TRUE(made.ok()) << made;
 }
 
-TEST(ConstructedProcessesTest, AreNotTakenForDeadWhenACallInsideFails) {
+TEST(ConstructedProcessesTest, AreNotDeadWhenACallInsideFails) {
   const absl::Status made = Make([](Construction& construction, const Cgroup&) {
     constexpr uint64_t kMemory = uint64_t{64} << 20;
     absl::Status completed;
