@@ -31,8 +31,8 @@ class PortStream final
     // Called after Read().
     virtual void OnData(std::string data) = 0;
     virtual void OnDataEnd() = 0;
-    // Called after Write() or WriteEnd(), but not after a Write() when the
-    // stream is broken.
+    // Called after Write() or WriteEnd(), but not after a Write() that gRPC
+    // reports as failed.
     virtual void OnWritten() = 0;
     // The last call.
     virtual void OnOver(const grpc::Status& status) = 0;
